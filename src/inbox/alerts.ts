@@ -13,7 +13,7 @@ export const ALERT_TARGET = `${ALERT_PREFIX}dead`;
 
 const EVENT = 'portico.dead_letters';
 
-/** An alert about the jobs of a target that have died up to `until`. Its form is that of Standard Webhooks. */
+/** An alert about the jobs of a target that died by `until`, in the format of Standard Webhooks. */
 function alertDelivery(
   { target, count, since }: DeadLetters,
   until: number,
@@ -22,7 +22,7 @@ function alertDelivery(
   const data = {
     target,
     dead: count,
-    // Beyond that nobody counts.
+    // The store stops counting there.
     ...(count === MAX_COUNTED && { atLeast: true }),
     since: since === 0 ? null : new Date(since).toISOString(),
     until: new Date(until).toISOString(),
@@ -50,12 +50,18 @@ interface DeadLetterAlertsOptions {
   onError(error: unknown): void;
 }
 
-/** How often dead letters are looked for, in milliseconds. */
+/** How often dead letters are checked, in milliseconds. */
 const POLL = 1_000;
-/** An alert is about what had died this long before, in milliseconds: commits under way may still add to that. */
+/**
+ * An alert covers jobs that died at least this long ago, in milliseconds: commits in progress may add earlier
+ * ones.
+ */
 export const SETTLING = 1_000;
 
-/** Stores an alert about each target of which jobs have died, at most one per target and interval on the database. */
+/**
+ * Stores an alert about each target with newly dead jobs: at most one per target and interval, for all
+ * processes.
+ */
 export function deadLetterAlerts(options: DeadLetterAlertsOptions): PeriodicTask {
   const ids = new DeliveryIds();
   return new PeriodicTask(POLL, () => storeAlerts(options, ids).catch(options.onError));
@@ -75,23 +81,23 @@ export async function storeAlerts(
   }
 }
 
-/** What is done about dead deliveries, validated. */
+/** The validated settings for dead deliveries. */
 export interface DeadAlertSettings {
-  /** Where alerts go; undefined: nowhere. */
+  /** Where alerts are sent; undefined: nowhere. */
   readonly address: ForwardSettings | undefined;
   /** Minimum time between two alerts about one target, in milliseconds. */
   readonly interval: number;
-  /** With more dead jobs than this the health check says so. */
+  /** The health check reports dead jobs if there are more than this. */
   readonly threshold: number;
-  /** Whether the health check is DOWN then. */
+  /** Whether the health check is then DOWN. */
   readonly down: boolean;
 }
 
 const FORWARD_KEYS = ['url', 'secrets', 'allowPrivate', 'timeout', 'attempts'];
 
 /**
- * Reads `webhook.alerts`, which messages call `path`. Appends one line per problem to `problems`; with problems the
- * result is incomplete.
+ * Reads `webhook.alerts`, called `path` in messages. Appends one line per problem to `problems`; with
+ * problems the result is incomplete.
  */
 export function readDeadAlert(
   value: unknown,

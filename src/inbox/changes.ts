@@ -10,14 +10,14 @@ import type { Appended, Inbox } from './inbox.ts';
 import type { JobPlan } from './job-plan.ts';
 import { RELAY_SIGN, type RelayPlace } from './prune.ts';
 
-/** What addresses are told of a change of a user. */
+/** The event type that addresses get for a change of a user. */
 function changeEvent(type: UserEvent['type']): string {
   return `user.${type}`;
 }
 
 /**
- * The delivery of a change of a user; undefined where no address wants it. Its form is that of Standard Webhooks. The
- * changes of one user are sent in their order, unless the address has an order of its own.
+ * The delivery of a user's change, in the format of Standard Webhooks; undefined if no address wants it. The
+ * changes of one user are sent in order, unless the address has its own order.
  */
 function changeDelivery(
   { type, at, json }: UserEvent,
@@ -47,17 +47,17 @@ interface UserRelayOptions {
   readonly plan: JobPlan;
   /** Called with each delivery that this process has stored. */
   onAppended(delivery: NewDelivery, appended: Appended): void;
-  /** Called when changes were removed before deliveries were made of them. */
+  /** Called when changes were removed before deliveries could be made of them. */
   onLost(): void;
   onError(error: unknown): void;
 }
 
-/** Wait after a failure, and where another process was quicker, in milliseconds. */
+/** Pause after a failure, or after another process was faster, in milliseconds. */
 const PAUSE = 1_000;
 
 /**
- * Makes deliveries of the changes of users, one of each: the place that it has come to moves in the commit that stores
- * the deliveries. Of several processes that read the same changes one stores them; the others pause and go on behind.
+ * Makes one delivery of each change of a user: its position moves in the commit that stores the deliveries.
+ * If several processes read the same changes, one stores them; the others pause and continue after them.
  */
 export class UserRelay {
   readonly #options: UserRelayOptions;
@@ -70,16 +70,16 @@ export class UserRelay {
     this.#options = options;
   }
 
-  /** Resolves once later changes are sure to be relayed, or the store has failed. */
+  /** Resolves once every later change is sure to be relayed, or the store has failed. */
   async start(): Promise<void> {
     const { inbox, isWanted, onError } = this.#options;
     const begun = Promise.withResolvers<void>();
-    // Without an address nothing has to be kept for it.
+    // Without an address, the database need not keep changes for the relay.
     this.#running = isWanted ? this.#run(begun.resolve) : inbox.relay.end().catch(onError);
     await Promise.race([begun.promise, this.#running]);
   }
 
-  /** Resolves once nothing is being stored. */
+  /** Resolves once no write is in progress. */
   async stop(): Promise<void> {
     this.#stopped.abort();
     await this.#follower?.return();
@@ -95,7 +95,9 @@ export class UserRelay {
     }
   }
 
-  /** Stores what there is and what comes, until another process does or the stop. Rejects as the store does. */
+  /**
+   * Stores past and new changes until another process does so or `stop` is called. Rejects as the store does.
+   */
   async #relay(onBegun: () => void): Promise<void> {
     try {
       const follower = await this.#followFrom();
@@ -126,7 +128,7 @@ export class UserRelay {
     }
   }
 
-  /** The events behind the place that the relay has come to. */
+  /** Follows the events after the relay's position. */
   async #followFrom(): Promise<EventFollower> {
     const { feed, inbox } = this.#options;
     const newest = await feed.follow();

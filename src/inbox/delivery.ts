@@ -3,22 +3,22 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { isFormType, parseFormBody, parseJsonBody, parseJsonText } from '@portico/transport';
 import { parsePointer, valueAt } from '../core/json.ts';
 
-/** A webhook delivery as its handler gets it. */
+/** A webhook delivery as passed to its handler. */
 export interface Delivery {
-  /** Stable and globally unique (UUID version 7): a handler can make its own effects idempotent with it. */
+  /** Stable and globally unique (UUID version 7), so a handler can use it to make its effects idempotent. */
   readonly id: string;
-  /** The name of the signed source that sent it; empty for /webhook itself. */
+  /** The name of the signed source; empty for /webhook itself. */
   readonly source: string;
-  /** The kind of event (CONTRACT.md#webhook-body), by the name that its handler has. */
+  /** The event type (CONTRACT.md#webhook-body), under the name of the handler. */
   readonly event: string;
-  /** The kind of event by the sender's own name; the same as `event`, unless the source renames it. */
+  /** The event type under the sender's name; the same as `event` unless the source renames it. */
   readonly senderEvent: string;
-  /** The event's own payload, not validated (CONTRACT.md#webhook-body). */
+  /** The event's payload, not validated (CONTRACT.md#webhook-body). */
   readonly data: unknown;
-  /** The whole parsed body, with what the sender says around the payload: an id, an account, a time. */
+  /** The whole parsed body, including the sender's envelope around the payload: an id, an account, a time. */
   readonly body: unknown;
   readonly receivedAt: Date;
-  /** The headers of the request that its source keeps, by name in lower case. */
+  /** The request headers that the source keeps, by lower-case name. */
   readonly headers: DeliveryHeaders;
   /** 1 for the first attempt. */
   readonly attempt: number;
@@ -26,12 +26,12 @@ export interface Delivery {
 
 const HANDLER_PREFIX = 'handler:';
 
-/** The target of the handler with a name. */
+/** The target name of an event's handler. */
 export function handlerTargetName(event: string): string {
   return `${HANDLER_PREFIX}${event}`;
 }
 
-/** Whether a target is a handler; the others are addresses. */
+/** Whether a target is a handler; all other targets are forward addresses. */
 export function isHandlerTarget(target: string): boolean {
   return target.startsWith(HANDLER_PREFIX);
 }
@@ -40,11 +40,11 @@ export function isHandlerTarget(target: string): boolean {
 export interface NewJob {
   /** The name of the handler or forward address. */
   readonly target: string;
-  /** Jobs of one target with the same key run one after the other; null: in any order. */
+  /** Jobs of one target with the same key run one after the other; null: no order. */
   readonly orderKey: string | null;
-  /** It is not due before this time, in milliseconds since the epoch; default at once. */
+  /** The job is not due before this time, in milliseconds since the epoch. Default: due at once. */
   readonly runAt?: number | undefined;
-  /** From 0 up to MAX_PRIORITY; default 0. */
+  /** From 0 to MAX_PRIORITY. Default: 0. */
   readonly priority?: number | undefined;
 }
 
@@ -52,16 +52,16 @@ export interface NewJob {
 export interface StoredDelivery {
   readonly id: string;
   readonly source: string;
-  /** The name that the event has here; null when the request names none. */
+  /** The event name in Portico; null if the request names none. */
   readonly event: string | null;
-  /** The sender's own name of the event where its source renames it; null or absent where that is `event`. */
+  /** The sender's event name if the source renames it; null or absent if it is the same as `event`. */
   readonly senderEvent?: string | null | undefined;
-  /** JSON pointer (RFC 6901) to the handler's data in the body. */
+  /** JSON pointer (RFC 6901) to the handler's data within the body. */
   readonly dataPointer: string;
   readonly contentType: string | null;
-  /** The kept headers of the request as a JSON object, by name in lower case; null or absent without any. */
+  /** The kept request headers as a JSON object, by lower-case name; null or absent if there are none. */
   readonly headers?: string | null | undefined;
-  /** Where its request stood in a trace, as `storedTrace` writes it; null or absent without one. */
+  /** The trace context of the request, as `storedTrace` writes it; null or absent if there is none. */
   readonly trace?: string | null | undefined;
   /** The request body, byte for byte. */
   readonly body: Uint8Array;
@@ -69,15 +69,15 @@ export interface StoredDelivery {
   readonly receivedAt: number;
 }
 
-/** The names of an event: Portico's, and the sender's own where that is another one. */
+/** The names of an event: Portico's, and the sender's if it differs. */
 export type EventNames = Pick<StoredDelivery, 'event' | 'senderEvent'>;
 
-/** Whether an event goes by a name, be it Portico's or the sender's own. */
+/** Whether either name of an event is `name`. */
 export function isCalled({ event, senderEvent }: EventNames, name: string): boolean {
   return event === name || senderEvent === name;
 }
 
-/** Senders choose the names of events; the log cuts longer ones, in characters. */
+/** Longer event names are cut in the log, in characters: senders choose them. */
 const MAX_LOGGED_NAME = 200;
 
 /** The names of an event as fields of a log entry. */
@@ -90,20 +90,22 @@ export function eventFields({ event, senderEvent }: EventNames): Readonly<Record
 
 /** A delivery to store. */
 export interface NewDelivery extends StoredDelivery {
-  /** The sender's own id of the delivery, which identifies duplicates; null: it has none. */
+  /** The sender's id of the delivery, which identifies duplicates; null if it has none. */
   readonly dedupKey: string | null;
-  /** Empty when nothing handles it: it then waits for a replay. */
+  /** Empty if no target wants the delivery; it is then unhandled until it is replayed. */
   readonly jobs: readonly NewJob[];
 }
 
-/** A job that this process has claimed: leased until its lease ends. */
+/** A job that this process has claimed under a lease. */
 export interface ClaimedJob {
   /** The number of the job in the database. */
   readonly job: number;
   readonly target: string;
   /** 1 for the first attempt. */
   readonly attempt: number;
-  /** How often its process has died; with the attempt and the owner it fences off a claim whose lease has ended. */
+  /**
+   * How often its process crashed. Together with attempt and owner it rejects a claim whose lease has ended.
+   */
   readonly crashes: number;
   /** Whether it has an order key. */
   readonly ordered: boolean;
@@ -114,12 +116,12 @@ export interface ClaimedJob {
 const POOL = 1024;
 const BYTES = 8;
 const COUNTER_END = 0x1000;
-/** The counter of a new millisecond starts at a random value in the lower half, which leaves room for increments. */
+/** The counter of a new millisecond starts at a random value in its lower half, so it can be incremented. */
 const START_MASK = 0x7ff;
 
 /**
- * Generates delivery ids: UUIDs of version 7 with a counter after the timestamp (RFC 9562 6.2, method 1). Ids increase
- * strictly, so an index of them grows only at its end; with random bits a batch would touch many pages.
+ * Generates delivery ids: UUIDs of version 7 with a counter after the timestamp (RFC 9562 6.2, method 1). Ids
+ * strictly increase, so their index grows only at its end; random ids would make each batch touch many pages.
  */
 export class DeliveryIds {
   readonly #random = Buffer.alloc(POOL * BYTES);
@@ -127,7 +129,7 @@ export class DeliveryIds {
   #used = POOL;
   #time = 0;
   #counter = 0;
-  /** The timestamp and the version, as they start an id. */
+  /** The timestamp and the version: the first characters of an id. */
   #prefix = '';
 
   /** The id of a delivery received at `now`, in milliseconds since the epoch. */
@@ -157,15 +159,15 @@ export class DeliveryIds {
   }
 }
 
-/** Headers by name in lower case. */
+/** Headers by lower-case name. */
 export type DeliveryHeaders = Readonly<Record<string, string>>;
 
-/** Maximum size of the kept headers of a delivery, names and values together, in bytes. */
+/** Maximum size of a delivery's kept headers, names and values together, in bytes. */
 export const MAX_HEADER_BYTES = 4_096;
 
 /**
- * Those headers of a request that are kept, in the order of `names`, as JSON text; null without any. What does not fit
- * `MAX_HEADER_BYTES` any more is left out whole: half a value would be a wrong one.
+ * The request headers to keep, in the order of `names`, as JSON text; null if there are none. A header that
+ * would exceed `MAX_HEADER_BYTES` is omitted entirely, because a cut value would be wrong.
  */
 export function keptHeaders(names: readonly string[], headers: Readonly<IncomingHttpHeaders>): string | null {
   const kept: [string, string][] = [];
@@ -190,9 +192,10 @@ export function headersOf({ headers = null }: Pick<StoredDelivery, 'headers'>): 
 const WHITESPACE: ReadonlySet<number> = new Set([0x09, 0x0a, 0x0d, 0x20]);
 
 /**
- * Parses the body of a delivery. It depends on the stored delivery alone, so every attempt gets the same value.
- * /webhook itself accepts JSON with any content type (CONTRACT.md#webhook-receipt). Signed sources may also send forms: the JSON in
- * the field `payload`, as GitHub and Slack send it, or the fields as an object. Throws an HttpProblem with status 400.
+ * Parses the body of a delivery. The result depends only on the stored delivery, so every attempt gets the
+ * same value. /webhook itself accepts JSON with any content type (CONTRACT.md#webhook-receipt). Signed
+ * sources may also send forms: the value is the JSON in the field `payload`, as GitHub and Slack send it, or
+ * else the fields as an object. Throws an HttpProblem with status 400.
  */
 export function parseDeliveryBody({
   source,
@@ -205,15 +208,19 @@ export function parseDeliveryBody({
   return typeof payload === 'string' && /^\s*\{/.test(payload) ? parseJsonText(payload) : fields;
 }
 
-/** Some clients, curl among them, label every body without an explicit type as a form. */
+/** Some clients, such as curl, label every body without an explicit type as a form. */
 function startsLikeJson(body: Uint8Array): boolean {
   const first = body.find((byte) => !WHITESPACE.has(byte));
   return first === 0x7b || first === 0x5b;
 }
 
-// A crash: the process of a running attempt ended, or stopped until its lease ran out. It does not count as an attempt.
+// A crash: the process of a running attempt ended, or stalled until its lease ran out. It does not count as
+// an attempt.
 
-/** Jobs with this many crashes are quarantined: a process runs one of them at a time, so a fatal job takes no other with it. */
+/**
+ * Jobs with this many crashes are quarantined: a process runs one of them at a time, with no other job beside
+ * it.
+ */
 export const QUARANTINE_CRASHES = 2;
 /** A job with this many crashes is dead. */
 export const MAX_CRASHES = 5;
@@ -222,12 +229,13 @@ export const MAX_CRASHES = 5;
 export const MAX_PRIORITY = 100;
 
 /**
- * What a level of priority is worth, in milliseconds: a job is claimed as if it had been due so much earlier. So what has
- * waited for longer than that comes first again, and nothing waits for ever.
+ * The value of one priority level, in milliseconds: a job is claimed as if it had become due this much
+ * earlier for each level. A job that has waited longer than that comes first again, so low priorities are
+ * never starved.
  */
 export const PRIORITY_LEVEL = 86_400_000;
 
-/** Milliseconds per unit, the largest first. */
+/** Milliseconds per unit, largest first. */
 const UNITS = [
   ['w', 604_800_000],
   ['d', 86_400_000],
@@ -240,24 +248,24 @@ const AGO = /^(\d{1,9})([smhdw])$/;
 const ISO =
   /^(\d{4}-\d{2}-)(\d{2})(?:T(\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?)(Z|[+-](?:[01]\d|2[0-3]):[0-5]\d)?)?$/;
 
-/** The syntax of a moment, for messages. */
+/** The syntax of a point in time, for error messages. */
 export const MOMENT = 'an ISO 8601 time like 2026-01-31T14:00Z, or how long ago like 15m, 2h or 3d';
 
 /**
- * Parses an ISO 8601 time to milliseconds since the epoch; a time without a zone is in `zone`, by default the local one.
- * Returns undefined for anything else.
+ * Parses an ISO 8601 time to milliseconds since the epoch. A time without a zone is in `zone`, by default
+ * local time. Returns undefined for anything else.
  */
 export function parseIsoTime(text: string, zone = ''): number | undefined {
   const [, month = '', day = '', time = '00:00', given = zone] = ISO.exec(text) ?? [];
   const moment = Date.parse(`${month}${day}T${time}${given}`);
-  // Date.parse accepts 31 February as a day in March.
+  // Date.parse reads 31 February as a day in March.
   const real = new Date(Date.parse(`${month}${day}T00:00Z`)).getUTCDate() === Number(day);
   return Number.isNaN(moment) || !real ? undefined : moment;
 }
 
 /**
- * Parses a moment to milliseconds since the epoch: ISO 8601, in local time without a zone, or a duration before `now`
- * in s, m, h, d or w. Returns undefined for anything else.
+ * Parses a point in time to milliseconds since the epoch: ISO 8601 (local time if it has no zone) or a
+ * duration before `now` in s, m, h, d or w. Returns undefined for anything else.
  */
 export function parseMoment(text: string, now: number): number | undefined {
   const [, count, unit] = AGO.exec(text) ?? [];
@@ -265,38 +273,43 @@ export function parseMoment(text: string, now: number): number | undefined {
   return parseIsoTime(text);
 }
 
-/** Formats a duration in whole units of the largest that fits, such as `15m`; `parseMoment` reads it. `ms` is in milliseconds. */
+/**
+ * Formats a duration in milliseconds as whole units of the largest that fits, such as `15m`; `parseMoment`
+ * reads it.
+ */
 export function formatSpan(ms: number): string {
   const [unit, length] = UNITS.find(([, length]) => ms >= length) ?? (['s', 1_000] as const);
   return `${Math.max(0, Math.floor(ms / length))}${unit}`;
 }
 
-/** A delivery as the functions of rules (filters, orders, priorities, times) and transformations get it. */
+/**
+ * A delivery as passed to the functions of rules (filters, orders, priorities, times) and transformations.
+ */
 export interface ReceivedDelivery {
   readonly id: string;
-  /** The name of the signed source that sent it; empty for /webhook itself. */
+  /** The name of the signed source; empty for /webhook itself. */
   readonly source: string;
   /**
-   * The kind of event; null when the request names none. The rules of a handler get it by the name that the handler has,
-   * a forward address by the name that the event has in Portico.
+   * The event type; null if the request names none. A handler's rules get the handler's name of it, a forward
+   * address's rules get Portico's.
    */
   readonly event: string | null;
-  /** The kind of event by the sender's own name; the same as `event`, unless the source renames it. */
+  /** The event type under the sender's name; the same as `event` unless the source renames it. */
   readonly senderEvent: string | null;
-  /** What the body says, not validated. */
+  /** The parsed body, not validated. */
   readonly body: unknown;
-  /** The part of the body that handlers get as their data. */
+  /** The part of the body that handlers get as `data`. */
   readonly data: unknown;
   readonly receivedAt: Date;
 }
 
-/** What is known of a delivery beside its body. */
+/** A stored delivery's fields that rules and plans need besides the body. */
 export type DeliveryFacts = Pick<
   StoredDelivery,
   'id' | 'source' | 'event' | 'senderEvent' | 'dataPointer' | 'receivedAt'
 >;
 
-/** `body` is the parsed one. */
+/** Builds the value for rules from a stored delivery and its parsed body. */
 export function receivedDelivery(
   { id, source, event, senderEvent, dataPointer, receivedAt }: DeliveryFacts,
   body: unknown,
@@ -312,7 +325,7 @@ export interface HandlerLogMethod {
   (fields: Readonly<Record<string, unknown>>, message: string): void;
 }
 
-/** The log of one delivery; every entry has the delivery's id and event. */
+/** A handler's log; every entry has the delivery's id and event. */
 export interface HandlerLog {
   readonly debug: HandlerLogMethod;
   readonly info: HandlerLogMethod;
@@ -320,28 +333,29 @@ export interface HandlerLog {
   readonly error: HandlerLogMethod;
 }
 
-/** What a handler gets beside its delivery. */
+/** The second argument of a handler. */
 export interface HandlerContext {
   /**
-   * Aborts at the timeout, when the process stops, and when the lease of the delivery is lost: then another process may
-   * handle it, and the reason has the code `LEASE_LOST`.
+   * Aborts at the timeout, when the process stops, and when the lease is lost. In the last case another
+   * process may handle the delivery, and the reason has the code `LEASE_LOST`.
    */
   readonly signal: AbortSignal;
   readonly log: HandlerLog;
   /**
-   * The headers that continue the trace of the sender, `traceparent` and perhaps `tracestate`, for what the handler
-   * calls; none when the delivery came without a trace.
+   * Headers that continue the sender's trace in calls that the handler makes: `traceparent` and possibly
+   * `tracestate`. Empty if the delivery came without a trace.
    */
   readonly trace: Readonly<Record<string, string>>;
 }
 
 /**
- * Handles one delivery. It has succeeded when it returns or resolves; when it throws or rejects, it is retried.
- * It may get the same delivery more than once, so its effects should be idempotent by `delivery.id`.
+ * Handles one delivery. The attempt succeeds if it returns or resolves, and is retried if it throws or
+ * rejects. A handler may get the same delivery more than once, so its effects should be idempotent by
+ * `delivery.id`.
  */
 export type DeliveryHandler = (delivery: Delivery, context: HandlerContext) => void | Promise<void>;
 
-// The sources of deliveries that no sender sent. A configured source has no colon in its name.
+// Sources of deliveries that no sender sent. The names of configured sources cannot contain a colon.
 
 const OWN = 'portico:';
 
@@ -350,7 +364,10 @@ export const ALERT_SOURCE = `${OWN}alert`;
 export const USERS_SOURCE = `${OWN}users`;
 export const ENQUEUE_SOURCE = `${OWN}enqueue`;
 
-/** Whether a delivery came from the service or a program on its database, and not over HTTP. */
+/**
+ * Whether the service itself, or a program through the database, created a delivery, rather than an HTTP
+ * request.
+ */
 export function isOwnSource(source: string): boolean {
   return source.startsWith(OWN);
 }

@@ -24,7 +24,7 @@ export type TargetDefaults = Pick<
   'concurrency' | 'timeout' | 'maxAttempts' | 'keptAttempts' | 'backoff' | 'priority'
 >;
 
-/** The limits of a handler or forward address: its own, or the defaults. */
+/** The limits of a handler or forward address: its own where set, else the defaults. */
 export function limitsOf(
   spec: Pick<HandlerSpec, 'concurrency' | 'timeout' | 'attempts' | 'priority'>,
   defaults: TargetDefaults,
@@ -39,7 +39,7 @@ export function limitsOf(
   };
 }
 
-/** The handler of one event as a target of the dispatcher. `logOf` returns the log of one delivery. */
+/** An event's handler as a target of the dispatcher. `logOf` returns the log of one delivery. */
 export function handlerTarget(
   event: string,
   spec: HandlerSpec,
@@ -55,7 +55,7 @@ export function handlerTarget(
       const context = {
         signal,
         trace,
-        // Most handlers write no entry, and a log of its own costs as much as one.
+        // Created on first use: most handlers write no entry, and a child log costs as much as one.
         get log() {
           log ??= logOf(job);
           return log;
@@ -66,7 +66,7 @@ export function handlerTarget(
   };
 }
 
-/** What the handler of an event gets of a job; docs/HANDLERS.md lists the members. */
+/** What the handler of an event gets for a job; docs/HANDLERS.md lists the members. */
 export function deliveryOf({ attempt, delivery }: ClaimedJob, event: string): Delivery {
   const { id, source, senderEvent, dataPointer, receivedAt } = delivery;
   const body = parseDeliveryBody(delivery);
@@ -76,7 +76,7 @@ export function deliveryOf({ attempt, delivery }: ClaimedJob, event: string): De
   return { id, source, ...names, data, body, headers, receivedAt: new Date(receivedAt), attempt };
 }
 
-/** The handlers of the events in the contract (CONTRACT.md#events), which log. */
+/** The contract's handlers (CONTRACT.md#events), which only log. */
 export const contractHandlers: Readonly<Record<string, DeliveryHandler>> = {
   new_commit: (_delivery, { log }) => {
     log.info('commit notification processed');
@@ -87,8 +87,8 @@ export const contractHandlers: Readonly<Record<string, DeliveryHandler>> = {
 };
 
 /**
- * The user's handlers with those of the contract. One of the contract steps aside once the user has a handler for its
- * event, under either of its names: it would mark what the user means to handle as done.
+ * The user's handlers and those of the contract. A contract handler is omitted if the user handles its event
+ * under either name, because it would mark as done what the user means to handle.
  */
 export function withContractHandlers(
   own: ReadonlyMap<string, HandlerSpec>,
@@ -102,26 +102,29 @@ export function withContractHandlers(
   return handlers;
 }
 
-// An event of a signed source can have two names: the sender's own, such as GitHub's `push`, and the one that the source
-// gives it here, such as `new_commit`. A delivery without a sender has one name, which is never changed.
+// An event of a signed source can have two names: the sender's, such as GitHub's `push`, and the one that the
+// source maps it to, such as `new_commit`. A delivery without a sender has one name, which never changes.
 
 type Handlers = ReadonlyMap<string, HandlerSpec>;
 type Renaming = Pick<SourceSettings, 'name' | 'events'>;
 
-/** What is configured for an event as a handler, by either name: the sender's own wins. Undefined when nothing is. */
+/**
+ * The entry of a map of handlers for an event. The sender's name takes precedence; undefined if neither name
+ * has one.
+ */
 export function handlerOf<T>({ event, senderEvent }: EventNames, handlers: ReadonlyMap<string, T>) {
   const own = senderEvent == null ? undefined : handlers.get(senderEvent);
   return own ?? (event === null ? undefined : handlers.get(event));
 }
 
-/** The sender's own names of an event, by the name that a source gives it. */
+/** The sender's names of the events that a source maps to `event`. */
 function senderNames({ events }: Pick<SourceLayout, 'events'>, event: string): readonly string[] {
   return [...events].flatMap(([own, given]) => (given === event && own !== event ? [own] : []));
 }
 
 /**
- * The name under which a sender sends an event that is called by either name; the first one where a source gives several
- * events the same name.
+ * The name under which a sender sends an event, given either name; the first one if a source maps several
+ * events to that name.
  */
 export function sentName(layout: Pick<SourceLayout, 'events'>, event: string): string {
   if (layout.events.has(event)) return event;
@@ -129,8 +132,9 @@ export function sentName(layout: Pick<SourceLayout, 'events'>, event: string): s
 }
 
 /**
- * The handlers that no sender reaches: all events that sources give this name have handlers under the senders' own names,
- * which win, and no source and no schedule names an event so. One line per handler; `path` is that of the handlers.
+ * Reports handlers that no event reaches: each event that sources map to the name has a handler under the
+ * sender's name, which takes precedence, and no source or schedule uses the name itself. One line per
+ * handler; `path` is the path of the handlers.
  */
 export function unreachableHandlers(
   handlers: Handlers,
@@ -160,8 +164,8 @@ export function unreachableHandlers(
 }
 
 /**
- * The plan of a replay. A delivery that was stored before the sender's own name was is asked for it: its body, or the
- * headers that it kept, have the name.
+ * The plan of a replay. A delivery that was stored without the sender's event name gets it from its body or
+ * its kept headers.
  */
 export function planOfReplay(plan: ReplayPlan, sources: readonly SourceSettings[]): ReplayPlan {
   return (delivery, body) => plan({ ...delivery, senderEvent: senderEventOf(delivery, body, sources) }, body);

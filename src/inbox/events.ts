@@ -13,28 +13,33 @@ import {
 import type { WorkerEvents } from './dispatch/worker.ts';
 import type { Appended } from './inbox.ts';
 
-/** One function per business event, each feeding the log and the meters together. */
+/** One function per business event; each updates the log and the meters together. */
 export interface Events extends WorkerEvents, Disposable {
-  /** A delivery was acknowledged. `filtered`: its event has a handler or forward address, but no filter wants it. */
+  /** A delivery was acknowledged. `filtered`: its event has targets, but their filters all reject it. */
   appended(delivery: NewDelivery, appended: Appended, filtered?: boolean): void;
-  /** A rule of a target (a filter, an order, a priority or a time) threw, so the delivery has a job for it whose attempts will fail. */
+  /**
+   * A rule of a target (filter, order, priority or time) threw. The delivery has a job for it whose attempts
+   * will fail.
+   */
   ruleFailed(delivery: DeliveryFacts, target: string, error: unknown): void;
-  /** A rule of a target gave a priority or a time that makes no sense, so the delivery has none. */
+  /** A rule of a target returned an invalid priority or time, which was ignored. */
   ruleIgnored(delivery: DeliveryFacts, target: string, problem: TypeError): void;
-  /** A request of a signed source was refused. */
+  /** A request to a signed source was refused. */
   refused(source: string, reason: string): void;
 }
 
-/** The name of a target has that of its event in it; the log cuts longer ones, in characters. */
+/** Longer target names are cut in the log, in characters: they contain event names. */
 const MAX_TARGET = 200;
 
 /** Longer error messages are cut in the log, in characters. */
 const MAX_ERROR = 1_000;
 
-/** From one fsync of a fast disk to the timeouts of senders, in seconds. */
+/** From one fsync on a fast disk to the timeouts of senders, in seconds. */
 const ACKNOWLEDGEMENT_BUCKETS = [0.002, 0.005, 0.025, 0.1, 0.5, 1, 5];
 
-/** Creates the events. Disposing of them logs how many unhandled deliveries have no log entry yet. */
+/**
+ * Creates the events. Disposing of them logs the unhandled deliveries that have no log entry yet, as a count.
+ */
 export function createEvents(
   log: Pick<Logger, 'debug' | 'info' | 'warn' | 'error'>,
   metrics: Metrics,
@@ -111,7 +116,6 @@ export function createEvents(
     },
     ruleFailed(delivery, target, error) {
       const fields = { delivery: delivery.id, ...eventFields(delivery), target };
-      // Whatever it threw, the delivery is acknowledged.
       ruleEntry.write({ ...fields, error: describeError(error).slice(0, MAX_ERROR) });
     },
     ruleIgnored(delivery, target, problem) {

@@ -7,25 +7,25 @@ import type { Backlog, Inbox } from './inbox.ts';
 export interface BacklogCheckOptions {
   /** The check is DOWN while an open delivery is older than this, in milliseconds. */
   readonly thresholdMs: number;
-  /** With more dead jobs than this the details say so in words; default 0. */
+  /** Dead jobs are reported in words if there are more than this. Default: 0. */
   readonly deadThreshold?: number;
-  /** Whether the check is DOWN then; default false: a restart would not help. */
+  /** Whether the check is then DOWN. Default: false, because a restart would not help. */
   readonly downWhenDead?: boolean;
-  /** Clock in milliseconds since the epoch; default `Date.now`. */
+  /** Clock in milliseconds since the epoch. Default: `Date.now`. */
   readonly now?: () => number;
 }
 
 /** Counting a long backlog is slow, so a result is reused for this long, in milliseconds. */
 const TTL = 5_000;
 
-/** A larger difference between the clocks is put into words, in milliseconds. */
+/** A larger difference between the clocks is reported in words, in milliseconds. */
 const MAX_SKEW = 1_000;
-/** A difference is shown in steps of so many milliseconds. */
+/** The shown difference is rounded to this many milliseconds. */
 const SKEW_STEP = 100;
 
 /**
- * Checks that deliveries are handled in time; those that wait for a retry count too, and not those that wait for a time of
- * their own. Shows how far the clocks differ.
+ * Checks that deliveries are handled in time. Retries count as waiting; jobs whose planned time has not come
+ * do not. Shows the difference between the clocks.
  */
 export function backlogCheck(
   inbox: Pick<Inbox, 'backlog' | 'clock'>,
@@ -51,10 +51,10 @@ export function backlogCheck(
   return { name: 'webhookBacklog', ttlMs: TTL, check };
 }
 
-/** How far the clock of this process is ahead of that of the database; nothing when that is not known. */
+/** How far the clock of this process is ahead of the database's; empty if unknown. */
 function clockDetails(ahead: number) {
   if (Number.isNaN(ahead)) return {};
-  // Coarse, so that the result changes only when the clocks do; without a negative zero.
+  // Rounded, so that the result changes only if the clocks do. Adding 0 avoids a negative zero.
   const clockSkewMs = Math.round(ahead / SKEW_STEP) * SKEW_STEP + 0;
   if (Math.abs(ahead) <= MAX_SKEW) return { clockSkewMs };
   const seconds = Math.round(Math.abs(ahead) / 1_000);
@@ -72,8 +72,8 @@ function inWords(dead: number, threshold: number): string {
 const MAX_AGE = 5_000;
 
 /**
- * Adds the gauges of the backlog. With an asynchronous engine they show its last answer, and NaN before the first one
- * and after a failure. `now` is a clock in milliseconds since the epoch.
+ * Adds the gauges of the backlog. With an asynchronous engine they show its last answer, and NaN before the
+ * first one and after a failure. `now` is a clock in milliseconds since the epoch.
  */
 export function addBacklogMetrics(
   metrics: Metrics,
@@ -103,8 +103,8 @@ export function addBacklogMetrics(
 }
 
 /**
- * Adds the gauge of the difference between the clock of this process and that of the store. It is NaN before the first
- * answer and after a failure.
+ * Adds the gauge of the difference between the clocks of this process and of the store. It is NaN before the
+ * first answer and after a failure.
  */
 export function addClockMetrics(metrics: Metrics, inbox: Pick<Inbox, 'clock'>): void {
   const skew = ClockSkew.of(inbox);
@@ -118,12 +118,12 @@ export function addClockMetrics(metrics: Metrics, inbox: Pick<Inbox, 'clock'>): 
   });
 }
 
-/** By inbox, so that the meter and the health check share one. */
+/** One per inbox, shared by the meter and the health check. */
 const skews = new WeakMap<object, ClockSkew>();
 
 /**
- * The difference between the clock of this process and that of the store, which decides what is due. Whoever asks shares
- * one measurement.
+ * The difference between the clock of this process and the store's, which decides which jobs are due.
+ * Concurrent readers share one measurement.
  */
 class ClockSkew {
   readonly #inbox: Pick<Inbox, 'clock'>;
@@ -139,7 +139,7 @@ class ClockSkew {
     return skew;
   }
 
-  /** How far the clock of this process is ahead, in milliseconds; NaN when the store does not answer. */
+  /** How far the clock of this process is ahead, in milliseconds; NaN if the store does not answer. */
   read(): MaybePromise<number> {
     const now = performance.now();
     if (this.#measured === undefined || now - this.#measured.at > MAX_AGE) {
@@ -150,7 +150,7 @@ class ClockSkew {
 
   #measure(): MaybePromise<number> {
     const before = Date.now();
-    // The store has read its clock somewhere between the two.
+    // The store read its clock between the two readings; assume halfway.
     const ahead = whenReady(this.#inbox.clock(), (time) => (before + Date.now()) / 2 - time);
     return ahead instanceof Promise ? ahead.catch(() => Number.NaN) : ahead;
   }

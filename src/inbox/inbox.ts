@@ -5,30 +5,34 @@ import type { AttemptTrace, DeadLetters, PruneRule, PruneStep, RelayStore } from
 /** The result of an append. `revived`: a duplicate of a dead delivery, whose jobs are retried. */
 export type Appended = 'stored' | 'duplicate' | 'revived';
 
-/** The jobs of a new delivery that `owner` begins itself as soon as they are stored, under a lease. */
+/**
+ * Jobs of a new delivery that `owner` starts itself right after the commit: they are stored as leased to it.
+ */
 export interface HandOver {
-  /** The targets of the jobs, none of which has an order, a time or a priority. */
+  /** The targets of these jobs. None of the jobs has an order key, a time or a priority. */
   readonly targets: readonly string[];
   readonly owner: string;
-  /** In milliseconds. */
+  /** Length of the lease in milliseconds. */
   readonly lease: number;
 }
 
 /** The result of an append with a handover. */
 export interface AppendedAndClaimed {
   readonly appended: Appended;
-  /** The jobs that were handed over. The store may leave some to a claim, and those of a duplicate are none. */
+  /**
+   * The jobs stored as leased to the owner. The store may leave jobs to a later claim; a duplicate has none.
+   */
   readonly jobs: readonly ClaimedJob[];
 }
 
-/** The end of an attempt that has succeeded. */
+/** The end of a successful attempt. */
 interface Success {
   readonly job: ClaimedJob;
   /** In milliseconds. */
   readonly duration: number;
 }
 
-/** How an attempt ended; without a trace nothing was tried. */
+/** How an attempt ended. Without a trace, no attempt was made. */
 export type Outcome = { readonly trace?: AttemptTrace } & (
   | { readonly kind: 'done' }
   /** `wait` is in milliseconds. */
@@ -36,72 +40,77 @@ export type Outcome = { readonly trace?: AttemptTrace } & (
   | { readonly kind: 'dead'; readonly error: string }
   /** Released unfinished; the attempt does not count. */
   | { readonly kind: 'released' }
-  /** Released because its process ends unexpectedly: counts as a crash, not as an attempt. */
+  /** Released because its process ends unexpectedly: counts as a crash instead of an attempt. */
   | { readonly kind: 'crashed' }
 );
 
 /** Options of a claim. */
 interface ClaimOptions {
-  /** Jobs that the owner is still running: they are not claimed again, even if their lease has ended. */
+  /** Jobs that the owner is still running; they are not claimed again even if their lease has ended. */
   readonly held?: readonly number[];
-  /** Maximum size of the bodies together, in bytes; the first job is claimed whatever its size. Default: no limit. */
+  /**
+   * Maximum total size of the bodies in bytes; the first job is claimed whatever its size. Default: no limit.
+   */
   readonly maxBytes?: number;
-  /** Claims quarantined jobs (see `QUARANTINE_CRASHES`), and nothing else; otherwise none is claimed. */
+  /** Claims only quarantined jobs (see `QUARANTINE_CRASHES`); by default they are never claimed. */
   readonly quarantined?: boolean;
-  /** Replaces the clock of the store. */
+  /** Overrides the store's clock. */
   readonly now?: number;
 }
 
-/** The end of a job that was handled in order. */
+/** The result of `finish`. */
 export interface Finished {
-  /** False when the lease was lost; then nothing was recorded and nothing claimed. */
+  /** False if the lease was lost; then nothing was recorded or claimed. */
   readonly recorded: boolean;
-  /** The next job with the same order key. */
+  /** The claimed next job with the same order key. */
   readonly next?: ClaimedJob | undefined;
 }
 
-/** What became of leases that were to be renewed. A job that is in neither list was locked by another statement. */
+/** The result of renewing leases. A job in neither list was locked by another statement. */
 interface Renewal {
   readonly renewed: readonly number[];
-  /** Somebody else has claimed or ended these jobs. */
+  /** Jobs that another process has claimed or ended. */
   readonly lost: readonly number[];
 }
 
-/** Jobs that are not done. */
+/** Counts of unfinished jobs. */
 export interface Backlog {
   /** Open jobs, including leased ones. */
   readonly open: number;
-  /** Those of them that wait for their time; absent where none does. */
+  /** Open jobs whose time has not come yet; absent if there are none. */
   readonly planned?: number;
   /**
-   * Since when the oldest open job waits: since its delivery was received, or its time came. What waits for its time does
-   * not count, nor what is behind that in the order of its key. Undefined when there is none.
+   * When the oldest due job became due: its delivery was received or its time came. Jobs whose time has not
+   * come, and jobs behind them in the order of their key, are not counted. Undefined if no job is due.
    */
   readonly oldestAt: number | undefined;
   readonly dead: number;
 }
 
 /**
- * The durable inbox of webhook deliveries and their jobs. A claim is a lease: once it ends another process may claim
- * the job, and the first owner can no longer settle it. Times are in milliseconds since the epoch, leases in
- * milliseconds. The clock of the store decides what is due and when a lease ends, unless `now` is given.
- * Every method fails with StoreUnavailableError while the database is unavailable.
+ * The durable inbox of webhook deliveries and their jobs. A claim is a lease: once it ends, another process
+ * may claim the job, and the first owner can no longer settle it. Times are in milliseconds since the epoch,
+ * leases in milliseconds. The store's clock decides which jobs are due and when a lease ends, unless `now` is
+ * given. Every method fails with StoreUnavailableError while the database is unavailable.
  */
 export interface Inbox {
   /** Stores a delivery and its jobs; resolves only once they are durable. */
   append(delivery: NewDelivery): Promise<Appended>;
-  /** Stores a delivery as `append` does, and jobs of it as claimed: nobody has to claim and read what was just stored. */
+  /** Stores a delivery as `append` does, with some jobs already leased, which saves a claim and a read. */
   appendAndClaim(delivery: NewDelivery, handOver: HandOver): Promise<AppendedAndClaimed>;
-  /** The id of the delivery that a source has stored with a dedup key; undefined when that is forgotten. */
+  /**
+   * The id of the delivery stored with this source and dedup key; undefined if the key is unknown or
+   * forgotten.
+   */
   idOf(source: string, dedupKey: string): MaybePromise<string | undefined>;
-  /** Those of `targets` that have a due job. */
+  /** The targets, out of `targets`, that have a due job. */
   due(targets: readonly string[], now?: number): MaybePromise<readonly string[]>;
-  /** Those of `targets` that have a due quarantined job. */
+  /** The targets, out of `targets`, that have a due quarantined job. */
   dueQuarantined(targets: readonly string[], now?: number): MaybePromise<readonly string[]>;
   /**
-   * Claims up to `limit` due jobs of a target, oldest first, for `lease`: fewer, but one at least, where jobs that wait for
-   * their order hide others. That a job has an owner whose lease has ended counts as a crash; its last attempt does not
-   * count then.
+   * Claims up to `limit` due jobs of a target for `lease`, oldest first. It may claim fewer, but at least
+   * one, if jobs blocked by their order hide others. Claiming a job whose previous lease ran out counts as a
+   * crash, and its last attempt then does not count.
    */
   claim(
     target: string,
@@ -110,21 +119,22 @@ export interface Inbox {
     lease: number,
     options?: ClaimOptions,
   ): Promise<readonly ClaimedJob[]>;
-  /** Has the leases that `owner` holds on these jobs end `lease` from now. */
+  /** Extends the leases that `owner` holds on these jobs to `lease` from now. */
   renew(owner: string, jobs: readonly number[], lease: number, now?: number): Promise<Renewal>;
   /**
-   * Records how an attempt ended, with its entry in the history of the job; resolves to false when the lease was lost and
-   * nothing was recorded.
+   * Records how an attempt ended and adds an entry to the job's history. Resolves to false if the lease was
+   * lost; then nothing was recorded.
    */
   settle(job: ClaimedJob, owner: string, outcome: Outcome, now?: number): Promise<boolean>;
   /**
-   * Records successes without answers together, as `settle` does one; resolves to whether each was recorded. When one of
-   * them cannot be recorded it rejects and has recorded none. Absent where the store gathers outcomes by itself.
+   * Records several successes without answers in one go, each as `settle` does. Resolves to whether each was
+   * recorded; rejects, with nothing recorded, if one of them fails. Absent if the store batches outcomes
+   * itself.
    */
   settleDone?(successes: readonly Success[], owner: string): Promise<readonly boolean[]>;
   /**
-   * Records as `settle` does that a job is done or dead, and claims the next one with its order key in the same commit, if
-   * there is one that is due, has a body of at most `maxBytes`, and is no quarantined job.
+   * Records that a job is done or dead, as `settle` does, and in the same commit claims the next job with its
+   * order key if that is due, has a body of at most `maxBytes` and is not quarantined.
    */
   finish(
     job: ClaimedJob,
@@ -134,70 +144,74 @@ export interface Inbox {
     now?: number,
   ): Promise<Finished>;
   /**
-   * Records that this process runs the jobs of `targets`. Targets of open jobs that have no heartbeat yet get one too,
-   * so that their grace period starts now.
+   * Records that this process runs jobs of `targets`. Other targets that have open jobs but no heartbeat also
+   * get one, which starts their grace period.
    */
   recordHeartbeat(targets: readonly string[], now: number): Promise<void>;
   /**
-   * Marks orphaned jobs as dead: up to `limit` open jobs, due since `before`, of targets without a heartbeat since
-   * `before`. Resolves to the target of each.
+   * Marks orphaned jobs as dead: up to `limit` open jobs that were due before `before` and whose target has
+   * had no heartbeat since. Resolves to the target of each job.
    */
   expireOrphans(before: number, limit: number, error: string, now: number): Promise<readonly string[]>;
   backlog(): MaybePromise<Backlog>;
   /**
-   * Takes one step of a rule, of a few milliseconds. Each rule goes through its entries in the order in which they became
-   * removable, from where the last step of any process ended, so that no step looks again at what stays.
+   * Runs one step of a rule, which takes a few milliseconds. Each rule scans its entries in the order in
+   * which they became removable and continues where the last step of any process ended, so kept entries are
+   * not scanned again.
    */
   prune(rule: PruneRule): Promise<PruneStep>;
   /**
-   * Takes one step of forgetting dedup keys of removed deliveries: those received before `before`, and the first ones
-   * while there are more than `max`.
+   * Runs one step of forgetting dedup keys of removed deliveries: keys received before `before`, and the
+   * oldest keys as long as there are more than `max`.
    */
   forgetKeys(before: number, max: number): Promise<PruneStep>;
-  /** What happens once for all processes. */
+  /** Checkpoints of work that exactly one process may do. */
   readonly checkpoints: Checkpoints;
   readonly enqueued: EnqueuedDeliveries;
-  /** Up to which change of users there are deliveries. */
+  /** The last change of a user that deliveries were made of. */
   readonly relay: RelayStore;
   /**
-   * By target, the jobs that have died up to `until` and after the mark of its alerts, where that is at least `interval`
-   * older; none of the targets of alerts.
+   * Per target, the jobs that died by `until` and after the checkpoint of the target's alerts, if that
+   * checkpoint is at least `interval` older than `until`. Excludes the targets of alerts themselves.
    */
   deadLetters(until: number, interval: number): MaybePromise<readonly DeadLetters[]>;
-  /** The time by the clock of the store, which decides what is due. */
+  /** The time of the store's clock, which decides which jobs are due. */
   clock(): MaybePromise<number>;
   /** The estimated size of the deliveries in bytes. */
   size(): MaybePromise<number>;
-  /** Calls a listener when another process has added work; absent where only one process uses the database. */
+  /** Calls a listener when another process has added work; absent if only one process uses the database. */
   onWork?(listener: () => void): Disposable;
 }
 
 /** A step of a checkpoint, in milliseconds since the epoch. */
 export interface CheckpointMove {
   readonly name: string;
-  /** Its present value; 0 before its first move. */
+  /** The current value; 0 before the first move. */
   readonly from: number;
   readonly to: number;
 }
 
 /**
- * Checkpoints of work that exactly one process may do, such as storing a scheduled delivery. If several processes move a
- * checkpoint from the same value, one succeeds. Fails with StoreUnavailableError.
+ * Checkpoints of work that exactly one process may do, such as storing a scheduled delivery. If several
+ * processes move a checkpoint from the same value, one succeeds. Fails with StoreUnavailableError.
  */
 export interface Checkpoints {
   /** The values of the checkpoints with these names; a name that was never set is missing. */
   read(names: readonly string[]): MaybePromise<ReadonlyMap<string, number>>;
   /** Moves a checkpoint; resolves to false if its value is not `from`. */
   move(move: CheckpointMove): Promise<boolean>;
-  /** Moves a checkpoint and stores a delivery in one commit; undefined, and nothing stored, if its value is not `from`. */
+  /**
+   * Moves a checkpoint and stores a delivery in one commit; undefined, with nothing stored, if its value is
+   * not `from`.
+   */
   append(move: CheckpointMove, delivery: NewDelivery): Promise<Appended | undefined>;
-  /** The wall clock that checkpoints follow: the server's if there is one. It may be set back. */
+  /** The wall clock for checkpoints: the database server's if there is one. It may be set back. */
   clock(): MaybePromise<number>;
 }
 
-/** What a program has enqueued in a transaction of its own that is committed. */
+/** A delivery that a program has enqueued in its own committed transaction. */
 export interface Enqueued {
-  /** Its number among the enqueued ones. */
+  /** Its number in the table of enqueued deliveries. */
   readonly seq: number;
   readonly id: string;
   readonly source: string;
@@ -208,18 +222,20 @@ export interface Enqueued {
   readonly dedupKey: string | null;
 }
 
-/** An enqueued delivery with the jobs that it gets. */
+/** An enqueued delivery with the jobs to store for it. */
 export interface TakenDelivery {
   readonly seq: number;
   readonly delivery: NewDelivery;
 }
 
-/** What programs have enqueued and no service has taken in yet. Fails with StoreUnavailableError. */
+/**
+ * Deliveries that programs have enqueued and no service has taken over yet. Fails with StoreUnavailableError.
+ */
 export interface EnqueuedDeliveries {
-  /** The oldest ones, a bounded number of bounded size. */
+  /** The oldest enqueued deliveries, bounded in number and size. */
   oldest(): MaybePromise<readonly Enqueued[]>;
-  /** Makes them deliveries; undefined for one that another process has taken. */
+  /** Stores them as deliveries; undefined for each one that another process has taken. */
   take(taken: readonly TakenDelivery[]): Promise<readonly (Appended | undefined)[]>;
-  /** Calls a listener when something may have been enqueued; absent where the engine cannot tell. */
+  /** Calls a listener when something may have been enqueued; absent if the engine cannot notify. */
   onEnqueued?(listener: () => void): Disposable;
 }

@@ -25,10 +25,10 @@ import {
   runAtRule,
 } from './rules.ts';
 
-/** Whether a value holds; undefined stands for one that is missing. */
+/** Tests a value; undefined means that it is missing. */
 type Test = (value: unknown) => boolean;
 
-/** Prepares a valid condition: the result says whether it holds for a parsed body, and never throws. */
+/** Compiles a valid condition to a test of a parsed body that never throws. */
 export function compileCondition(condition: Condition): Test {
   if ('all' in condition) {
     const all = condition.all.map(compileCondition);
@@ -69,28 +69,30 @@ function testsOf(condition: PointerCondition): readonly Test[] {
   return tests;
 }
 
-/** Which deliveries a handler or forward address wants, in which order and when, as it is configured. */
+/**
+ * The configured rules of a handler or forward address: which deliveries it gets, in which order and when.
+ */
 export interface RulesConfig {
   readonly when?: DeliveryFilter | undefined;
   readonly order?: string | DeliveryKey | undefined;
-  /** A number is that of the target, and no rule about its deliveries. */
+  /** A number is the priority of the target itself and no rule for its deliveries. */
   readonly priority?: number | string | DeliveryPriority | undefined;
   readonly runAt?: string | DeliveryTime | undefined;
 }
 
-/** The rules of a target. Those that are functions of the configuration may throw. */
+/** The compiled rules of a target. Those given as functions may throw. */
 interface DeliveryRules {
-  /** Absent: it wants every delivery. */
+  /** Absent: it gets every delivery. */
   readonly wants: ((asked: AskedDelivery) => boolean) | undefined;
-  /** Gives null for a delivery that is not ordered; absent: none is. */
+  /** Returns null for a delivery without an order; absent: no delivery has one. */
   readonly orderKey: ((asked: AskedDelivery) => string | null) | undefined;
-  /** Absent: all deliveries have the same. */
+  /** Absent: all deliveries have the same priority. */
   readonly priority: NumberRule | undefined;
-  /** In milliseconds since the epoch; absent: at once. */
+  /** Returns milliseconds since the epoch; absent: due at once. */
   readonly runAt: NumberRule | undefined;
 }
 
-/** Prepares the rules of a target. */
+/** Compiles the rules of a target. */
 function deliveryRules({ when, order, priority, runAt }: RulesConfig): DeliveryRules {
   return {
     wants: when === undefined ? undefined : filterOf(when),
@@ -100,7 +102,7 @@ function deliveryRules({ when, order, priority, runAt }: RulesConfig): DeliveryR
   };
 }
 
-/** The rules that may throw; undefined when none can. */
+/** The rules given as functions, which may throw; undefined if there are none. */
 function functionRules({ when, order, priority, runAt }: RulesConfig): DeliveryRules | undefined {
   const rules = {
     when: typeof when === 'function' ? when : undefined,
@@ -133,9 +135,10 @@ function keyText(key: unknown): string | null {
 }
 
 /**
- * A target that asks the functions of its rules again before each attempt: one that threw when the delivery came has
- * left a job whose attempts fail until it gives an answer. A job that is not wanted then ends without an attempt at its
- * target; `onFiltered` is told. `event` is the name of a handler, which its rules get the delivery by.
+ * Wraps a target so that it runs its rule functions again before each attempt. If a function threw when the
+ * delivery arrived, the job was stored anyway, and its attempts fail until the function returns. If the
+ * filter then rejects the delivery, the job ends without calling the target, and `onFiltered` is called.
+ * `event` is the handler's name, which its rules get as the event.
  */
 export function guardedTarget(
   target: Target,
@@ -154,7 +157,7 @@ export function guardedTarget(
       const asked = received.calledBy(event ?? delivery.event);
       if (rules.wants?.(asked) === false) return onFiltered(job);
       rules.orderKey?.(asked);
-      // What they say has decided when the delivery came.
+      // Called only because they may throw: their values were used when the delivery arrived.
       rules.priority?.(asked, () => {});
       rules.runAt?.(asked, () => {});
       return target.run(...given);
@@ -163,28 +166,29 @@ export function guardedTarget(
 }
 
 /**
- * Decides which jobs a delivery gets: one for its event's handler, if any, and one for each forward address of the event,
- * by either name of the event, unless their filters do not want it. `body` is the parsed one. Never throws.
+ * Decides which jobs a delivery gets: one for the handler of its event, if any, and one for each forward
+ * address of the event, under either name, unless the target's filter rejects it. `body` is the parsed body.
+ * Never throws.
  */
 export type JobPlan = (delivery: DeliveryFacts, body: unknown) => readonly NewJob[];
 
-/** Called when a rule of a target throws; the delivery then gets the job, so that it is not lost. */
+/** Called when a rule of a target throws. The delivery gets the job anyway, so that it is not lost. */
 type RuleFailed = (delivery: DeliveryFacts, target: string, error: unknown) => void;
 
-/** Called when a target's rule gives a priority or a time that makes no sense; the delivery then has none. */
+/** Called when a rule returns an invalid priority or time. The job then has none. */
 type RuleIgnored = (delivery: DeliveryFacts, target: string, problem: TypeError) => void;
 
 interface Route extends DeliveryRules {
   readonly target: string;
-  /** The name of a handler, by which its rules get the delivery. */
+  /** The handler's name, which its rules get as the event. */
   readonly event?: string;
-  /** The events; undefined: all, or none where `users` names changes. */
+  /** The events of a forward address; undefined: all, or none if `users` is set. */
   readonly events?: readonly string[] | undefined;
-  /** The changes of users. */
+  /** The changes of users that it gets. */
   readonly users?: readonly string[] | undefined;
 }
 
-/** Creates the plan of these handlers, by event, and forward addresses. */
+/** Creates the plan for these handlers, by event, and forward addresses. */
 export function createJobPlan(
   handlers: ReadonlyMap<string, HandlerSpec>,
   forwards: readonly ForwardSettings[] = [],
@@ -240,7 +244,7 @@ export function createJobPlan(
   };
 }
 
-/** Whether an event has a handler or forward address, whatever their filters say of a delivery. */
+/** Whether an event has a handler or forward address, regardless of their filters. */
 export function hasTarget(
   names: EventNames,
   handlers: ReadonlyMap<string, HandlerSpec>,
@@ -251,7 +255,7 @@ export function hasTarget(
 
 const isTimed = ({ priority, runAt }: Route) => priority !== undefined || runAt !== undefined;
 
-/** A sender may name its events as it likes: only the source tells changes of users. */
+/** Only the source identifies changes of users, because a sender may name its events anything. */
 function isOf(
   { events, users = [] }: Pick<Route, 'events' | 'users'>,
   names: EventNames,

@@ -15,8 +15,9 @@ import {
 import type { AttemptEntry } from './prune.ts';
 
 /**
- * The status of a delivery, derived from its jobs: `unhandled` has none, `processing` a leased one, `pending` an open
- * one, `dead` a dead one; otherwise all are `done`, or `discarded` by an operator.
+ * The status of a delivery, derived from its jobs: `unhandled` if it has none, else `processing` if one is
+ * leased, `pending` if one is open, `dead` if one is dead; otherwise all are `done`, or `discarded` by an
+ * operator.
  */
 export const DELIVERY_STATUSES = ['unhandled', 'processing', 'pending', 'dead', 'done', 'discarded'] as const;
 
@@ -28,7 +29,7 @@ export interface DeliverySummary {
   readonly id: string;
   readonly source: string;
   readonly event: string | null;
-  /** The sender's own name of the event where its source renames it; null otherwise. */
+  /** The sender's event name if the source renames it; otherwise null. */
   readonly senderEvent: string | null;
   readonly status: DeliveryStatus;
   readonly receivedAt: number;
@@ -36,7 +37,7 @@ export interface DeliverySummary {
   readonly attempts: number;
   /** Length of the body in bytes. */
   readonly size: number;
-  /** The first time that one of its jobs waits for, or waited for until now; null without any. */
+  /** The earliest planned time of its jobs, past or future; null if none was planned. */
   readonly plannedAt: number | null;
 }
 
@@ -46,13 +47,13 @@ export interface JobDetail {
   readonly status: 'pending' | 'processing' | 'done' | 'dead' | 'discarded';
   readonly attempts: number;
   readonly dueAt: number;
-  /** The time that it waits for before its first attempt; null when there is none. */
+  /** The planned time of its first attempt; null if there is none. */
   readonly plannedAt: number | null;
   readonly error: string | null;
   readonly finishedAt: number | null;
   /** See `MAX_CRASHES`. */
   readonly crashes: number;
-  /** The attempts that are kept, the oldest first. */
+  /** The recorded attempts that are kept, oldest first. */
   readonly history: readonly AttemptEntry[];
 }
 
@@ -60,57 +61,57 @@ export interface DeliveryDetail extends DeliverySummary, Omit<StoredDelivery, 's
   readonly jobs: readonly JobDetail[];
 }
 
-/** Selects deliveries; all given conditions must hold. */
+/** Selects deliveries that meet all given conditions. */
 export interface DeliveryFilter {
   readonly status?: DeliveryStatus;
-  /** By either name, the sender's own or Portico's. */
+  /** Either the sender's name or Portico's. */
   readonly event?: string;
   readonly source?: string;
   /** Received at or after, in milliseconds since the epoch. */
   readonly since?: number;
   /** Received before, in milliseconds since the epoch. */
   readonly until?: number;
-  /** The body holds these characters, as UTF-8 and case by case. */
+  /** The body contains this text, in UTF-8 and case-sensitive. */
   readonly text?: string;
 }
 
-/** Where a page starts: `before` a `seq`, newest first, or `after` one, oldest first. */
+/** Where a page starts: `before` a `seq` (newest first) or `after` one (oldest first). */
 export type DeliveryCursor = { readonly before: number } | { readonly after: number };
 
 export interface DeliveryPage {
   readonly items: readonly DeliverySummary[];
   /**
-   * The `seq` before or after which the next page starts; undefined on the last page. A short or even empty page can
-   * have one, because each page scans a bounded number of deliveries.
+   * The `seq` before or after which the next page starts; undefined on the last page. A short or even empty
+   * page can have one, because each page scans a bounded number of deliveries.
    */
   readonly next: number | undefined;
 }
 
-/** A job to open again. */
+/** A job to reopen. */
 export interface ReplayedJob extends NewJob {
-  /** The target whose job it takes over; default its own. */
+  /** The target whose job it takes over. Default: its own. */
   readonly replaces?: string;
 }
 
 /** Lists, shows, replays and discards deliveries, for operators and tools. */
 export interface DeliveryLog {
-  /** How many changes may be under way at once; more may wait for a connection in vain. */
+  /** Maximum number of concurrent changes; beyond it, changes may time out waiting for a connection. */
   readonly maxChanges: number;
-  /** Up to `limit` deliveries; without a cursor from the newest. */
+  /** Returns up to `limit` deliveries, from the newest if there is no cursor. */
   list(filter: DeliveryFilter, limit: number, cursor?: DeliveryCursor): MaybePromise<DeliveryPage>;
   find(id: string): MaybePromise<DeliveryDetail | undefined>;
   /**
-   * The ids that a name may mean: the one that it is; otherwise those that begin with it, at most `limit`, and those of
-   * the deliveries whose sender calls them so.
+   * The ids that `name` may mean: itself if it is a full id; otherwise at most `limit` ids that begin with
+   * it, and the deliveries that have it as their sender's id.
    */
   resolve(name: string, limit: number): MaybePromise<readonly string[]>;
   /**
-   * Reopens the jobs of a delivery that have a target of `jobs`, or one that a job of `jobs` replaces, each with its
-   * attempts reset; an unhandled delivery gets `jobs` as new ones. Resolves to false when nothing was reopened: there is no such delivery, one of its jobs is
-   * already open, or none has such a target.
+   * Reopens a delivery's jobs whose target is in `jobs`, or is replaced by a job of `jobs`, and resets their
+   * attempts. An unhandled delivery gets `jobs` as new jobs. Resolves to false if nothing was reopened: the
+   * delivery does not exist, one of its jobs is already open, or no job has such a target.
    */
   replay(id: string, jobs: readonly ReplayedJob[], now: number): Promise<boolean>;
-  /** Discards the open and dead jobs of a delivery; resolves to false when it has none. */
+  /** Discards the open and dead jobs of a delivery; resolves to false if it has none. */
   discard(id: string, now: number): Promise<boolean>;
 }
 
@@ -119,16 +120,19 @@ export const FILTER_FIELDS = ['status', 'event', 'source', 'since', 'until', 'te
 
 type FilterField = (typeof FILTER_FIELDS)[number];
 
-/** The given texts by field, and where problems are reported. */
+/** The given values by field, and the list of problems to report. */
 export interface QueryTexts<F extends string> {
-  /** The given text; undefined when absent. */
+  /** The given text; undefined if absent. */
   text(field: F): string | undefined;
   /** The name of the field in messages, such as `--since`. */
   name(field: F): string;
   readonly problems: string[];
 }
 
-/** Parses a filter. Errors are added to `problems`; the result is then invalid. `now` is in milliseconds since the epoch. */
+/**
+ * Parses a filter. Errors are added to `problems`; the result is then invalid. `now` is in milliseconds since
+ * the epoch.
+ */
 export function readFilter({ text, name, problems }: QueryTexts<FilterField>, now: number): DeliveryFilter {
   const given = text('status');
   const status = DELIVERY_STATUSES.find((known) => known === given);
@@ -154,7 +158,7 @@ export function readFilter({ text, name, problems }: QueryTexts<FilterField>, no
   return Object.fromEntries(Object.entries(filter).filter(([, value]) => value !== undefined));
 }
 
-/** Parses a whole number from 1 to `max`; `fallback` when absent. */
+/** Parses a whole number from 1 to `max`; returns `fallback` if it is absent. */
 export function readCount<F extends string, T>(
   { text, name, problems }: QueryTexts<F>,
   field: F,
@@ -172,9 +176,9 @@ export function readCount<F extends string, T>(
 
 interface DeliveryPagesOptions {
   readonly cursor?: DeliveryCursor;
-  /** Maximum number of deliveries over all pages; default all. */
+  /** Maximum number of deliveries over all pages. Default: all. */
   readonly limit?: number;
-  /** Maximum number of pages, matches or not; default all. */
+  /** Maximum number of pages, with or without matches. Default: all. */
   readonly pages?: number;
 }
 
@@ -182,8 +186,8 @@ interface DeliveryPagesOptions {
 const PAGE = 500;
 
 /**
- * Yields matching deliveries page by page, without a cursor from the newest. The event loop runs other work between two
- * pages. The `next` of the last page says where to continue.
+ * Yields matching deliveries page by page, from the newest if there is no cursor. Other work on the event
+ * loop runs between pages. The `next` of the last page says where to continue.
  */
 export async function* deliveryPages(
   log: Pick<DeliveryLog, 'list'>,
@@ -204,11 +208,11 @@ export async function* deliveryPages(
 
 /** Which details of a delivery are shown. */
 export interface DetailView {
-  /** Whether the body, the headers, the answers and the errors are shown. */
+  /** Whether to show the body, the headers, the answers and the errors. */
   readonly shown: boolean;
-  /** A longer body is cut and encoded in base64; in bytes. */
+  /** A longer body is cut and encoded in base64. In bytes. */
   readonly maxBodyBytes: number;
-  /** Whether a JSON body is encoded in base64 too, so that it is shown byte for byte; default false. */
+  /** Whether to encode a JSON body in base64 too, to show its exact bytes. Default: false. */
   readonly raw?: boolean;
   /** Redacts secrets in a header, an answer or an error message. */
   mask(text: string): string;
@@ -223,8 +227,8 @@ export function summaryJson(summary: DeliverySummary) {
 }
 
 /**
- * A delivery with its headers, jobs, attempts and body, as JSON text. A short JSON body is copied as text into `body`, so no number loses
- * precision; any other body becomes `bodyBase64` with `bodyTruncated`.
+ * A delivery with its headers, jobs, attempts and body, as JSON text. A short JSON body is copied as text
+ * into `body`, so numbers keep their precision; any other body becomes `bodyBase64` with `bodyTruncated`.
  */
 export function detailJson(detail: DeliveryDetail, view: DetailView): string {
   const { dataPointer, contentType, jobs, trace } = detail;
@@ -281,7 +285,7 @@ function bodyMembers(body: Uint8Array, { maxBodyBytes: maxBytes, raw = false }: 
   return `"bodyBase64":"${base64}","bodyTruncated":${body.byteLength > maxBytes}`;
 }
 
-/** A body as JSON text on one line; undefined when it is no JSON. */
+/** A body as JSON text on one line; undefined if it is not JSON. */
 export function jsonText(body: Uint8Array): string | undefined {
   if (!isUtf8(body)) return undefined;
   // The receiver accepts a byte order mark too.
@@ -305,7 +309,7 @@ function isoOrNull(ms: number | null): string | null {
   return ms === null ? null : iso(ms);
 }
 
-/** Decides which jobs a delivery gets with the current handlers; `body` is the parsed one. */
+/** Decides which jobs a delivery gets with the current configuration; `body` is the parsed body. */
 export type ReplayPlan = (
   delivery: DeliveryFacts & Pick<StoredDelivery, 'headers'>,
   body: unknown,
@@ -327,7 +331,7 @@ export function isDiscardable(status: DeliveryStatus): boolean {
   return isOpen(status) || status === 'dead';
 }
 
-/** Reopens the dead jobs of a delivery, or all of them when none is dead. A running service then runs them. */
+/** Reopens the dead jobs of a delivery, or all its jobs if none is dead. A running service then runs them. */
 export async function replayDelivery(
   log: Pick<DeliveryLog, 'find' | 'replay'>,
   plan: ReplayPlan,
@@ -353,8 +357,9 @@ export async function discardDelivery(
 }
 
 /**
- * Jobs of removed handlers and forward addresses are left out, because nothing would run them. A delivery has one handler:
- * where that is another one now, under the other name of the event, it takes over the job of the one before.
+ * Leaves out jobs of removed handlers and forward addresses, because nothing would run them. A delivery has
+ * one handler: if a handler of the event's other name is responsible now, it takes over the job of the former
+ * one.
  */
 function jobsToOpen(delivery: DeliveryDetail, plan: ReplayPlan): readonly ReplayedJob[] {
   const { jobs } = delivery;
@@ -374,7 +379,7 @@ function parsed(delivery: DeliveryDetail): unknown {
   try {
     return parseDeliveryBody(delivery);
   } catch {
-    // The plan needs the body only for its rules.
+    // Only the rules of the plan need the body.
     return undefined;
   }
 }

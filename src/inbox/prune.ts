@@ -1,50 +1,59 @@
 import type { NewDelivery } from './delivery.ts';
 
-/** What the receiver of a forwarded delivery answered. */
+/** The answer of a forward address. */
 export interface Answer {
   readonly status: number;
   /** The first kilobyte of its body, as text. */
   readonly body: string;
 }
 
-/** What an attempt leaves behind, beside its outcome. */
+/** What is recorded about an attempt besides its outcome. */
 export interface AttemptTrace {
   /** In milliseconds. */
   readonly duration: number;
-  /** Null for a handler, and where no answer came. */
+  /** Null for a handler, and if no answer arrived. */
   readonly answer: Answer | null;
-  /** Maximum number of entries that the job keeps; the oldest go. */
+  /** Maximum number of history entries to keep for the job; the oldest are removed. */
   readonly kept: number;
 }
 
-/** Entries that a job keeps unless its target says otherwise. */
+/** Default number of history entries that a job keeps. */
 export const KEPT_ATTEMPTS = 20;
 
 /** Maximum size of the kept part of an answer, in bytes. */
 export const MAX_ANSWER = 1_024;
 
-/** One attempt of a job that has ended. Times are in milliseconds since the epoch. */
+/** One ended attempt of a job. Times are in milliseconds since the epoch. */
 export interface AttemptEntry {
-  /** 1 for the first one since the job was added or replayed; what did not count has the number of its next try. */
+  /**
+   * Counts from 1 after the job is added or replayed. An attempt that does not count has the same number as
+   * the next one.
+   */
   readonly attempt: number;
-  /** `crashed`: its process ended, or stopped until its lease ran out. */
+  /** `crashed`: the process ended, or stalled until the lease ran out. */
   readonly outcome: 'done' | 'retry' | 'dead' | 'released' | 'crashed';
   readonly startedAt: number;
-  /** In milliseconds; null for `crashed`, whose end nobody recorded. */
+  /** In milliseconds; null for `crashed`, whose end was not recorded. */
   readonly duration: number | null;
-  /** The process that made it: its host, its number there, and a random part. */
+  /** The process that made the attempt: host name, process id and a random part. */
   readonly process: string;
   readonly answer: Answer | null;
   readonly error: string | null;
 }
 
-/** Which deliveries a step removes; never one with an open job. Times are in milliseconds since the epoch. */
+/**
+ * Selects the deliveries that a step removes; deliveries with an open job are never removed. Times are in
+ * milliseconds since the epoch.
+ */
 export type PruneRule =
-  /** Those whose jobs have all ended before `before`. */
+  /** Deliveries whose jobs all ended before `before`. */
   | { readonly kind: 'ended'; readonly before: number; readonly remember?: number | undefined }
-  /** Those without jobs that were received before `before`. */
+  /** Deliveries without jobs received before `before`. */
   | { readonly kind: 'unhandled'; readonly before: number; readonly now: number }
-  /** While the inbox is larger than `maxBytes`: those whose jobs have all ended before `before`, none of them dead. */
+  /**
+   * While the inbox is larger than `maxBytes`: deliveries whose jobs all ended before `before`, none of them
+   * dead.
+   */
   | {
       readonly kind: 'excess';
       readonly before: number;
@@ -53,58 +62,64 @@ export type PruneRule =
     };
 
 /**
- * The `remember` of a rule: of the removed deliveries that were received at or after it, the dedup keys are remembered,
- * unless one of their jobs was dead, since a repeat may still handle that one. None for a rule without it.
+ * The `remember` of a rule, or null: the dedup keys of removed deliveries received at or after it are
+ * remembered, except if one of their jobs is dead, because a repeated delivery may then still be handled.
  */
 export function rememberedFrom(rule: PruneRule): number | null {
   return 'remember' in rule ? (rule.remember ?? null) : null;
 }
 
-/** What a step did. */
+/** The result of a step. */
 export interface PruneStep {
   readonly removed: number;
-  /** Entries that it looked at, a bounded number. */
+  /** Entries examined, a bounded number. */
   readonly looked: number;
-  /** Whether there is nothing more to look at. */
+  /** Whether nothing is left to examine. */
   readonly isLast: boolean;
 }
 
-/** A place in a log of events: the number of one, and its moment in milliseconds since the epoch. */
+/** A position in a log of events: an event's number, and its time in milliseconds since the epoch. */
 export interface RelayPlace {
   readonly position: number;
   readonly at: number;
 }
 
 /**
- * Up to which event deliveries were made of the users' events, for all processes together. Events behind it are kept as
- * long as somebody moves it. Fails with StoreUnavailableError.
+ * The last event of users that deliveries were made of, shared by all processes. Later events are kept as
+ * long as a process keeps moving it. Fails with StoreUnavailableError.
  */
 export interface RelayStore {
-  /** Where it is; it begins at `start` where it is nowhere. */
+  /** The current place; sets it to `start` if there is none. */
   begin(start: RelayPlace): Promise<RelayPlace>;
-  /** Moves it and stores deliveries in the same commit; false where it is not at `from`: then nothing is stored. */
+  /**
+   * Moves the place and stores deliveries in one commit; false, with nothing stored, if the place is not
+   * `from`.
+   */
   move(from: RelayPlace, to: RelayPlace, deliveries: readonly NewDelivery[]): Promise<boolean>;
-  /** Forgets where it is: nobody makes deliveries of events any more. */
+  /** Removes the place, because no process makes deliveries of events any more. */
   end(): Promise<void>;
 }
 
-/** How often it is moved at least, even to where it is already, in milliseconds: well within the shortest retention. */
+/**
+ * The place is moved at least this often, even to itself, in milliseconds: well within the shortest
+ * retention.
+ */
 export const RELAY_SIGN = 10 * 60_000;
 
-/** The jobs of a target that have died since the last alert about it. */
+/** Jobs of a target that died since the last alert about it. */
 export interface DeadLetters {
   readonly target: string;
-  /** How many, at most `MAX_COUNTED`. */
+  /** Their number, at most `MAX_COUNTED`. */
   readonly count: number;
-  /** Where the mark of its alerts is; 0 before the first one. */
+  /** The checkpoint of the target's alerts; 0 before the first one. */
   readonly since: number;
 }
 
-/** No more dead jobs of a target are counted. */
+/** Counting the dead jobs of a target stops here. */
 export const MAX_COUNTED = 100_000;
 
-/** The targets of alerts begin with this; there are no alerts about them. */
+/** Prefix of the targets of alerts; these get no alerts themselves. */
 export const ALERT_PREFIX = 'alert:';
 
-/** The name of the mark of the alerts about a target begins with this. */
+/** Prefix of the checkpoint names of alerts; the target follows. */
 export const ALERT_CHECKPOINT = 'alert:dead:';

@@ -10,24 +10,29 @@ import {
 } from './delivery.ts';
 
 /**
- * Says whether a handler or forward address wants a delivery. It has to be synchronous, and to give the same answer for
- * the same delivery: after an error it is asked again.
+ * Returns whether a handler or forward address wants a delivery. It must be synchronous and return the same
+ * result for the same delivery, because it is called again after an error.
  */
 export type DeliveryPredicate = (delivery: ReceivedDelivery) => boolean | null | undefined;
 
-/** Gives the priority of a delivery, from 0 to 100; null and undefined mean 0. Synchronous, as a filter. */
+/**
+ * Returns the priority of a delivery, from 0 to 100; null and undefined mean 0. Synchronous, like a filter.
+ */
 export type DeliveryPriority = (delivery: ReceivedDelivery) => number | null | undefined;
 
 /**
- * Gives the time before which a delivery is not handled, as a date, in milliseconds or as an ISO 8601 text; null and
- * undefined mean at once. Synchronous, as a filter.
+ * Returns the earliest time at which a delivery is handled: a Date, milliseconds since the epoch or ISO 8601
+ * text. Null and undefined mean at once. Synchronous, like a filter.
  */
 export type DeliveryTime = (delivery: ReceivedDelivery) => Date | number | string | null | undefined;
 
-/** Gives the key of a delivery, a JSON value; null and undefined mean that it is not ordered. Synchronous, as a filter. */
+/**
+ * Returns the order key of a delivery, a JSON value; null and undefined mean no order. Synchronous, like a
+ * filter.
+ */
 export type DeliveryKey = (delivery: ReceivedDelivery) => unknown;
 
-/** A delivery as the transformation of a forward address gets it. */
+/** A delivery as passed to the transformation of a forward address. */
 export interface ForwardedDelivery extends ReceivedDelivery {
   /** 1 for the first attempt. */
   readonly attempt: number;
@@ -37,26 +42,26 @@ export interface ForwardedDelivery extends ReceivedDelivery {
   readonly rawBody: Uint8Array;
 }
 
-/** What is sent in place of the received delivery; what is left out stays as it was. */
+/** What to send instead of the received delivery; omitted members stay unchanged. */
 export interface TransformedDelivery {
-  /** A text or bytes are sent as they are, all else as JSON. */
+  /** Strings and bytes are sent unchanged, any other value as JSON. */
   readonly body?: unknown;
-  /** Further headers, or others in place of `content-type` and `user-agent`. */
+  /** Additional headers; they may replace `content-type` and `user-agent`. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** Where it is sent; http or https. */
+  /** The address to send to; http or https. */
   readonly url?: string | URL;
 }
 
-/** Changes what is forwarded. When it throws, rejects or is not done at the timeout, the attempt has failed. */
+/** Changes what is forwarded. If it throws, rejects or exceeds the timeout, the attempt fails. */
 export type DeliveryTransform = (
   delivery: ForwardedDelivery,
   context: {
-    /** Aborts at the timeout of the attempt, and when the process stops. */
+    /** Aborts at the timeout of the attempt and when the process stops. */
     readonly signal: AbortSignal;
   },
 ) => TransformedDelivery | Promise<TransformedDelivery>;
 
-/** A delivery that the rules of targets are asked about; what functions get is made once, for the first that asks. */
+/** A delivery for the rules of targets; the argument of rule functions is built once, on first use. */
 export class AskedDelivery {
   /** The parsed body. */
   readonly body: unknown;
@@ -68,7 +73,7 @@ export class AskedDelivery {
     this.body = body;
   }
 
-  /** The delivery for rules that get its event by this name. */
+  /** The delivery with its event called `event`, for the rules of a handler. */
   calledBy(event: string | null): AskedDelivery {
     return event === this.#facts.event ? this : new AskedDelivery({ ...this.#facts, event }, this.body);
   }
@@ -79,7 +84,7 @@ export class AskedDelivery {
   }
 }
 
-/** What a JSON pointer into the body, or a function, gives for a delivery. */
+/** Returns the value that a JSON pointer into the body, or a function, gives for a delivery. */
 export function ruleValue(
   rule: string | ((delivery: ReceivedDelivery) => unknown),
   name: string,
@@ -89,24 +94,24 @@ export function ruleValue(
   return ({ body }) => valueAt(body, pointer);
 }
 
-/** A promise would be true, and one key for all deliveries. */
+/** Rejects a promise: it would count as true, and as the same key for all deliveries. */
 function synchronous(result: unknown, name: string): unknown {
   if (!isThenable(result)) return result;
-  // Nobody awaits it.
+  // Its rejection would otherwise be unhandled.
   result.then(undefined, () => {});
   throw new TypeError(`${name} returned a promise; it has to be synchronous`);
 }
 
 /**
- * Gives a number; undefined for a delivery to which the rule does not apply. `onInvalid` is told of a value that makes no
- * sense, which is taken for none.
+ * Returns a number, or undefined if the rule does not apply to the delivery. An invalid value is reported to
+ * `onInvalid` and treated as undefined.
  */
 export type NumberRule = (
   asked: AskedDelivery,
   onInvalid: (problem: TypeError) => void,
 ) => number | undefined;
 
-/** The priority of a delivery, from 0 to MAX_PRIORITY. */
+/** A rule that returns the priority of a delivery, from 0 to MAX_PRIORITY. */
 export function priorityRule(rule: string | DeliveryPriority): NumberRule {
   const given = ruleValue(rule, 'priority');
   return (asked, onInvalid) => {
@@ -118,7 +123,7 @@ export function priorityRule(rule: string | DeliveryPriority): NumberRule {
   };
 }
 
-/** The time before which a delivery is not due, in milliseconds since the epoch. */
+/** A rule that returns the time before which a delivery is not due, in milliseconds since the epoch. */
 export function runAtRule(rule: string | DeliveryTime): NumberRule {
   const given = ruleValue(rule, 'runAt');
   return (asked, onInvalid) => {
@@ -133,7 +138,7 @@ export function runAtRule(rule: string | DeliveryTime): NumberRule {
 function timeOf(value: unknown): number | undefined {
   const time = typeof value === 'string' ? parseIsoTime(value, 'Z') : value;
   if (typeof time !== 'number' && !(time instanceof Date)) return undefined;
-  // Not before the time: up to a whole millisecond. A date has an end of its own.
+  // Rounded up to a whole millisecond, so that it is never early. `Date` limits the range.
   const ms = new Date(Math.ceil(Number(time))).getTime();
   return Number.isNaN(ms) ? undefined : ms;
 }

@@ -13,31 +13,31 @@ import type { Appended, Inbox } from './inbox.ts';
 
 /** The planned times of a schedule, in milliseconds since the epoch. */
 interface Timetable {
-  /** The last planned time up to `now`; undefined when there is none. */
+  /** The last planned time at or before `now`; undefined if there is none. */
   last(now: number): number | undefined;
-  /** The first planned time after `now`; undefined when there is none. */
+  /** The first planned time after `now`; undefined if there is none. */
   next(now: number): number | undefined;
 }
 
-/** A delivery that is stored again and again. */
+/** A delivery that is stored at recurring times. */
 export interface Schedule {
   readonly name: string;
   readonly event: string;
-  /** What its handler gets, beside the name of the schedule and the planned time. */
+  /** The handler's data, besides the schedule's name and the planned time. */
   readonly data: Readonly<Record<string, unknown>>;
   readonly timetable: Timetable;
-  /** Identifies the timetable: another one begins anew. */
+  /** Identifies the timetable; a schedule with a changed one starts afresh. */
   readonly plan: string;
-  /** A missed delivery is stored up to so late, in milliseconds. */
+  /** A missed delivery is still stored up to this late, in milliseconds. */
   readonly grace: number;
 }
 
-/** Decides which jobs a delivery gets, from what is known of it and its parsed body. */
+/** Decides which jobs a delivery gets, from its facts and its parsed body. */
 type Plan = (delivery: DeliveryFacts, body: unknown) => readonly NewJob[];
 
 /**
- * The delivery of a schedule for a planned time. Its dedup key consists of both, so that a second one is a duplicate,
- * whatever a clock that was set back has made of the mark.
+ * The delivery of a schedule for a planned time. Both form its dedup key, so a second one is a duplicate even
+ * if a clock that was set back moved the checkpoint.
  */
 function scheduledDelivery(
   { name, event, data }: Schedule,
@@ -64,20 +64,21 @@ interface SchedulerOptions {
   plan(delivery: DeliveryFacts, body: unknown): readonly NewJob[];
   /** Called with each delivery that this process has stored. */
   onAppended(delivery: NewDelivery, appended: Appended): void;
-  /** Called when the last planned time was missed by more than the grace of its schedule. */
+  /** Called if the last planned time was missed by more than the schedule's grace. */
   onMissed(schedule: string, planned: number): void;
   onError(error: unknown): void;
 }
 
-/** The clock is read at least this often, in milliseconds: it may be set forwards. */
+/** Maximum time between two readings of the clock, in milliseconds: it may be set forward. */
 const MAX_WAIT = 30_000;
-/** Wait after a failure of the store, in milliseconds. */
+/** Pause after a failure of the store, in milliseconds. */
 const RETRY = 1_000;
 
 /**
- * Stores the deliveries of schedules at their planned times, each once for all processes on the database: the mark of a
- * schedule moves in the commit that stores its delivery. Of the times that nobody was there for, the last one is made up
- * for within the grace. A schedule that is new, or has a new timetable, begins with its next planned time.
+ * Stores the deliveries of schedules at their planned times, once for all processes: the schedule's
+ * checkpoint moves in the commit that stores the delivery. If times were missed because no process ran, only
+ * the last one is made up for, within the grace. A new schedule, or one with a changed timetable, starts with
+ * its next planned time.
  */
 export class Scheduler {
   readonly #options: SchedulerOptions;
@@ -94,14 +95,17 @@ export class Scheduler {
     if (this.#options.schedules.length > 0) this.#tick();
   }
 
-  /** Resolves once nothing is being stored. */
+  /** Resolves once no write is in progress. */
   async stop(): Promise<void> {
     this.#stopped = true;
     clearTimeout(this.#timer);
     await this.#running;
   }
 
-  /** Stores what is due; resolves to the time until the next planned one, in milliseconds. Rejects as the store does. */
+  /**
+   * Stores due deliveries; resolves to the time until the next planned one, in milliseconds. Rejects as the
+   * store does.
+   */
   async run(): Promise<number> {
     const { inbox, schedules } = this.#options;
     const now = await inbox.checkpoints.clock();
@@ -118,7 +122,7 @@ export class Scheduler {
   async #runOne(schedule: Schedule, from: number, now: number): Promise<void> {
     const { inbox, plan, onAppended, onMissed } = this.#options;
     const name = checkpointOf(schedule);
-    // New, or the clock was set back: what was stored already is known by its dedup key.
+    // New, or the clock was set back; the dedup key recognizes deliveries that were stored already.
     if (from === 0 || from > now) {
       await inbox.checkpoints.move({ name, from, to: now });
       return;
@@ -151,13 +155,13 @@ function checkpointOf({ name, plan }: Schedule): string {
   return `schedule:${name}:${plan}`;
 }
 
-/** Five fields, or six with seconds in front, or a name such as @daily. */
+/** Five fields, six with seconds first, or a name such as @daily. */
 const CRON = /^(?:@[a-z]+|\S+(?:\s+\S+){4,5})$/;
 
-/** The planned times are whole seconds. */
+/** Planned times are whole seconds. */
 const SECOND = 1_000;
 
-/** The times of a cron expression in a time zone; what is wrong with it, as the end of a sentence. */
+/** The timetable of a cron expression in a time zone, or its problem, worded as the end of a sentence. */
 export function cronTimetable(cron: string, timezone: string): Timetable | { readonly problem: string } {
   const text = cron.trim();
   if (!CRON.test(text)) return { problem: 'must be a cron expression of five or six fields' };
@@ -166,7 +170,7 @@ export function cronTimetable(cron: string, timezone: string): Timetable | { rea
     if (times.nextRun() === null) return { problem: 'never has a time to run' };
     return {
       last(now) {
-        // The reference itself is left out.
+        // `previousRuns` excludes the reference time itself.
         const end = (Math.floor(now / SECOND) + 1) * SECOND;
         return times.previousRuns(1, new Date(end))[0]?.getTime();
       },
@@ -181,7 +185,7 @@ function reasonOf(error: unknown): string {
   return (error instanceof Error ? error.message : String(error)).replace(/^CronPattern: /, '');
 }
 
-/** Whether this Node knows a time zone. */
+/** Whether Node knows a time zone. */
 function isTimeZone(name: string): boolean {
   try {
     new Intl.DateTimeFormat('en', { timeZone: name });
@@ -192,8 +196,8 @@ function isTimeZone(name: string): boolean {
 }
 
 /**
- * Reads `webhook.schedules`, which messages call `path`: by name a cron expression, or an object with one. Appends one
- * line per problem to `problems`; with problems the result is incomplete.
+ * Reads `webhook.schedules`, called `path` in messages: by name, a cron expression or an object with one.
+ * Appends one line per problem to `problems`; with problems the result is incomplete.
  */
 export function readSchedules(value: unknown, path: string, problems: string[]): readonly Schedule[] {
   return sluggedOf({ value, path }, 'schedules', problems).flatMap(({ name, ...entry }) => {

@@ -19,7 +19,7 @@ import { AttemptError, backoff, type Target, UncountedError } from './target.ts'
 /** Longer error messages are cut before they are stored, in characters. */
 const MAX_ERROR = 1_000;
 
-/** How an attempt ended, and the error that it ended with. */
+/** The outcome of an attempt, with its error if it failed. */
 export interface Ended {
   readonly outcome: Outcome;
   readonly error?: unknown;
@@ -31,7 +31,7 @@ export const RELEASED: Ended = { outcome: { kind: 'released' } };
 /** The attempt that the running code belongs to. */
 const current = new AsyncLocalStorage<Attempt>();
 
-/** The attempt whose target has caused what runs now, as an event of the process; undefined when none is known to. */
+/** The attempt whose target caused the running code, such as a process event; undefined if unknown. */
 export function currentAttempt(): Attempt | undefined {
   return current.getStore();
 }
@@ -39,37 +39,37 @@ export function currentAttempt(): Attempt | undefined {
 const DONE: Outcome = { kind: 'done' };
 
 /**
- * One attempt at a job. Most targets return at once, so what only those need that go on (a timer, a promise of the end) is
- * made when one does.
+ * One attempt at a job. Most targets return synchronously, so the timer and the promise that asynchronous
+ * ones need are created only on demand.
  */
 export class Attempt {
   readonly job: ClaimedJob;
-  /** Which one it is of the jobs with its order key that run one after the other. */
+  /** The position of the job in a run of jobs with the same order key. */
   readonly nth: number;
-  /** Until when nobody else can have claimed the job, by `performance.now()`. */
+  /** Until then no other process can have claimed the job, by `performance.now()`. */
   leaseUntil: number;
-  /** Whether its end is being recorded. */
+  /** Whether the outcome is being recorded. */
   settling = false;
-  /** Its place in `HeldAttempts`. */
+  /** Its index in `HeldAttempts`. */
   place = -1;
-  /** Since when it waits for a slot, by `performance.now()`; undefined once it has begun. */
+  /** When it started to wait for a slot, by `performance.now()`; undefined once it runs. */
   waitsSince: number | undefined;
   readonly #target: Target;
   readonly #abort = new AbortController();
   readonly #onOverdue: () => void;
-  /** When it began, by `performance.now()`; undefined before. */
+  /** When it started, by `performance.now()`; undefined before. */
   #begunAt: number | undefined;
-  /** How it has ended; the first end counts. */
+  /** Its result; the first one set counts. */
   #ended: Ended | undefined;
-  /** Tells the end of an attempt whose target works on. */
+  /** Resolves the result of an asynchronous target. */
   #resolve: ((ended: Ended) => void) | undefined;
   #leaseLost = false;
-  /** How the attempt ends once it has timed out. */
+  /** The result to use because the attempt timed out. */
   #timedOut: Ended | undefined;
   #timer: NodeJS.Timeout | undefined;
   #answer: Answer | null = null;
 
-  /** Calls `onOverdue` when the target ignores for too long that it was told to end. */
+  /** Calls `onOverdue` if the target keeps running too long after its signal was aborted. */
   constructor(job: ClaimedJob, target: Target, leaseUntil: number, onOverdue: () => void, nth = 1) {
     this.job = job;
     this.nth = nth;
@@ -82,7 +82,7 @@ export class Attempt {
     return this.#leaseLost;
   }
 
-  /** Runs the target; never throws or rejects. The end comes at once where the target returns no promise. */
+  /** Runs the target; never throws or rejects. The result is synchronous if the target returns no promise. */
   run(): MaybePromise<Ended> {
     this.#begunAt = performance.now();
     try {
@@ -94,12 +94,12 @@ export class Attempt {
     return this.#traced(this.#ended ?? { outcome: DONE });
   }
 
-  /** The end of an attempt whose target works on. */
+  /** Waits for an asynchronous target. */
   async #goOn(working: PromiseLike<unknown>, begunAt: number): Promise<Ended> {
     const { promise, resolve } = Promise.withResolvers<Ended>();
     this.#resolve = resolve;
     if (this.#ended !== undefined) resolve(this.#ended);
-    // What decides may have come already.
+    // The answer, which ends the timeout, may have arrived already.
     else if (this.#answer === null) {
       const used = Math.floor(performance.now() - begunAt);
       this.#timer = setTimeout(this.#timeOut, Math.max(1, this.#target.timeout - used));
@@ -114,7 +114,8 @@ export class Attempt {
   }
 
   /**
-   * Aborts the attempt, because somebody else may have its job; false if it was told before.
+   * Aborts the attempt because another process may have its job; returns false if it was aborted for this
+   * already.
    */
   loseLease(): boolean {
     if (this.#leaseLost) return false;
@@ -129,7 +130,7 @@ export class Attempt {
     this.#abortWith(RELEASED, reason);
   }
 
-  /** Ends the attempt because its process ends; without an error it is one of those that may have caused that. */
+  /** Ends the attempt because the process ends. Without an error, the attempt may have caused the crash. */
   crash(error?: unknown): void {
     if (error === undefined) this.#abortWith({ outcome: { kind: 'crashed' } }, new Error('the process ends'));
     else this.#abortWith(this.#failure(error), error);
@@ -144,12 +145,14 @@ export class Attempt {
     this.#abort.abort(error);
   };
 
-  /** What its target threw; it is not to blame for the end of its lease, nor for what others did. */
+  /**
+   * The result for an error of the target. A lost lease and failures not caused by the delivery do not count.
+   */
   #thrown(error: unknown): Ended {
     return this.#leaseLost || error instanceof UncountedError ? RELEASED : this.#failure(error);
   }
 
-  /** An end with what the attempt leaves behind. */
+  /** Adds what is recorded about the attempt to a result. */
   #traced({ outcome, error }: Ended): Ended {
     const duration = Math.round(performance.now() - (this.#begunAt ?? 0));
     const { keptAttempts: kept = KEPT_ATTEMPTS } = this.#target;
@@ -157,14 +160,14 @@ export class Attempt {
   }
 
   readonly #answered = (answer: Answer): void => {
-    // What decides has come in time; its body may take a moment longer.
+    // The answer arrived in time; reading its body may take longer.
     clearTimeout(this.#timer);
     this.#answer = answer;
   };
 
   /**
-   * An attempt that is told to end keeps its slot, its job and its order key until its target has ended: another attempt
-   * would run beside it. Waits for that at most as long as an attempt may take; then it ends as `ended`.
+   * An aborted attempt keeps its slot, its job and its order key until its target has ended, because another
+   * attempt would run beside it. Waits at most the target's timeout; then the attempt ends as `ended`.
    */
   #awaitEnd(ended: Ended): void {
     clearTimeout(this.#timer);
@@ -175,7 +178,7 @@ export class Attempt {
   }
 
   #abortWith(ended: Ended, reason: unknown): void {
-    // First, because the target may end as soon as it is told.
+    // Set first, because the target may end as soon as the signal aborts.
     this.#endAs(ended);
     this.#abort.abort(reason);
   }
@@ -198,12 +201,16 @@ export class Attempt {
   }
 }
 
-/** A delivery that is older begins a trace of its own, with a link: those who keep traces have closed the first. */
+/**
+ * Attempts at older deliveries start a new linked trace, because trace backends have closed the first one.
+ * Milliseconds.
+ */
 const MAX_AGE = 3_600_000;
 
 /**
- * Records each attempt as a span of the trace that its delivery came with, and those that are chosen of the others; after a replay or a retry much later as a
- * span of a new trace that is linked to it. What the target does is in the context of the span.
+ * Records a span for each attempt whose delivery came with a trace, and for a sample of the others. The span
+ * belongs to the delivery's trace; for an old delivery (a replay or late retry) it starts a new trace linked
+ * to that. The target runs in the context of the span.
  */
 export function attemptSpans(api: OpenTelemetryApi, isChosen: () => boolean): TraceTarget {
   const tracer = api.trace.getTracer(SCOPE);
@@ -259,7 +266,7 @@ function messageAttributes({ delivery, attempt, target }: ClaimedJob) {
   };
 }
 
-/** Without user, query and fragment, which may hold secrets. */
+/** Omits user, query and fragment, which may contain secrets. */
 function clientAttributes({ origin, pathname, hostname, port, protocol }: URL) {
   return {
     'http.request.method': 'POST',
@@ -269,16 +276,19 @@ function clientAttributes({ origin, pathname, hostname, port, protocol }: URL) {
   };
 }
 
-/** Makes a target that continues the trace of each delivery; `run` of the result gets the context of its own span. */
+/**
+ * Wraps a target so that it continues the trace of each delivery; the wrapped `run` gets the context of its
+ * own span.
+ */
 export type TraceTarget = (target: Target, about: TargetAbout) => Target;
 
-/** What a span says of a target. */
+/** What spans record about a target. */
 interface TargetAbout {
-  /** Where it sends; undefined for a handler. */
+  /** The address that it sends to; undefined for a handler. */
   readonly url?: URL | undefined;
 }
 
-/** Continues traces without recording spans: each attempt is a new span of the trace that its delivery came with. */
+/** Continues traces without recording spans: each attempt gets a new span id in the trace of its delivery. */
 export const continueTrace: TraceTarget = (target) => ({
   ...target,
   run: (job, signal, answered) => target.run(withNextSpan(job), signal, answered),
@@ -289,12 +299,12 @@ function withNextSpan(job: ClaimedJob): ClaimedJob {
   return context === undefined ? job : withTrace(job, storedTrace(nextSpan(context)));
 }
 
-/** A job whose delivery has another trace. */
+/** Copies a job with another trace of its delivery. */
 function withTrace(job: ClaimedJob, trace: string | null): ClaimedJob {
   return { ...job, delivery: { ...job.delivery, trace } };
 }
 
-/** The reason of the signal of an attempt whose job another process may have by now. */
+/** The abort reason of an attempt whose job another process may have claimed. */
 export class LeaseLostError extends Error {
   override readonly name = 'LeaseLostError';
   readonly code = 'LEASE_LOST';

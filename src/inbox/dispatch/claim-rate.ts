@@ -1,23 +1,23 @@
-/** Maximum delay of a timer, in milliseconds; what takes longer is looked at again then. */
+/** Maximum delay of a timer, in milliseconds; a longer wait is checked again then. */
 const MAX_TIMER = 2 ** 31 - 1;
-/** Waits for this part of a burst at most, so that a high rate needs few claims. */
+/** Waits for at most this part of a burst, so that a high rate needs few claims. */
 const BURST_SHARE = 0.5;
 
-/** How many attempts may begin: `burst` at once, then so many per millisecond. */
+/** A token bucket: `burst` attempts may start at once, then `perMs` per millisecond. */
 interface ClaimRate {
   readonly perMs: number;
   readonly burst: number;
 }
 
 /**
- * Says how many attempts of a target may begin now in this process: by a rate, a token bucket, and while a pause lasts
- * none. Jobs that have to wait are not claimed, so they hold no lease and use no attempt.
+ * Limits how many attempts of a target may start in this process: by a token bucket, and to none during a
+ * pause. Jobs that have to wait are not claimed, so they hold no lease and use up no attempt.
  */
 export class ClaimRateLimit {
   readonly #rate: ClaimRate | undefined;
   readonly #now: () => number;
   #tokens: number;
-  /** When `#tokens` was right. */
+  /** When `#tokens` was last updated. */
   #at: number;
   #pausedUntil = 0;
   #timer: NodeJS.Timeout | undefined;
@@ -30,29 +30,32 @@ export class ClaimRateLimit {
     this.#at = now();
   }
 
-  /** Whether a pause lasts; one can begin while a claim is under way. */
+  /** Whether a pause is in effect; one can start while a claim is in progress. */
   get isPaused(): boolean {
     return this.#now() < this.#pausedUntil;
   }
 
-  /** How many attempts may begin now. */
+  /** How many attempts may start now. */
   get free(): number {
     if (this.isPaused) return 0;
     this.#refill();
     return Math.floor(this.#tokens);
   }
 
-  /** So many attempts begin now. */
+  /** Counts attempts that start now. */
   take(attempts: number): void {
     this.#tokens -= attempts;
   }
 
-  /** Lets no attempt begin for so many milliseconds. */
+  /** Lets no attempt start for `time` milliseconds. */
   pause(time: number): void {
     this.#pausedUntil = Math.max(this.#pausedUntil, this.#now() + time);
   }
 
-  /** Calls back once attempts may begin again, for the last one that asked; returns the wait in milliseconds. */
+  /**
+   * Calls `wake` once attempts may start again, replacing any earlier callback; returns the wait in
+   * milliseconds.
+   */
   onFree(wake: () => void): number {
     const wait = this.#wait();
     clearTimeout(this.#timer);

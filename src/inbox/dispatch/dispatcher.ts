@@ -12,20 +12,25 @@ export interface DispatcherOptions {
   readonly inbox: Inbox;
   readonly targets: readonly Target[];
   readonly events: WorkerEvents;
-  /** Length of a lease in milliseconds; default 5,000. Another process claims the jobs of a dead one after it. */
+  /**
+   * Length of a lease in milliseconds, after which other processes claim the jobs of a crashed one. Default:
+   * 5,000.
+   */
   readonly lease?: number;
-  /** Interval of the polls for due jobs, in milliseconds; default 500. */
+  /** Interval of the polls for due jobs in milliseconds. Default: 500. */
   readonly interval?: number;
-  /** Maximum size of the bodies of all running attempts in bytes; one for each target comes on top. Default 64 MiB. */
+  /**
+   * Maximum total size of the bodies of running attempts in bytes, plus one body per target. Default: 64 MiB.
+   */
   readonly maxBytes?: number;
-  /** Shares the time of the event loop with the doors; default one that asks the clocks of this process. */
+  /** Shares the time of the event loop with the doors. Default: one that uses the clocks of this process. */
   readonly share?: HandlingShare;
 }
 
 /**
- * Runs the jobs of the inbox with one worker per target. New jobs are handed over to the workers as they are stored; where
- * a worker is behind, a wake-up has it claim them. A poll finds retries and the jobs of dead processes. At least once: a
- * job is recorded as done after its target has run.
+ * Runs the jobs of the inbox with one worker per target. New jobs are handed to the workers as they are
+ * stored; a worker that is behind is woken to claim them. A poll finds retries and the jobs of crashed
+ * processes. Delivery is at least once: a job is recorded as done after its target has run.
  */
 export class Dispatcher {
   readonly #inbox: Inbox;
@@ -48,7 +53,7 @@ export class Dispatcher {
     const leases = new Leases({ inbox, owner, lease, events });
     this.#leases = leases;
     const bytes = new ClaimedBytes(maxBytes);
-    // In the order in which a poll wakes them.
+    // Polls wake the workers in this order.
     const ordered = targets.toSorted((one, other) => (other.priority ?? 0) - (one.priority ?? 0));
     this.#workers = new Map(
       ordered.map((target) => [
@@ -74,14 +79,14 @@ export class Dispatcher {
     this.#polls.start();
   }
 
-  /** Tells the worker of a target that there is a new job. */
+  /** Tells the worker of a target that a job was added. */
   wake(target: string): void {
     this.#workers.get(target)?.wake();
   }
 
   /**
-   * Stores a delivery, as `Inbox.append` does. Its jobs begin without a claim where their workers keep up; the others are
-   * claimed.
+   * Stores a delivery, as `Inbox.append` does. Its jobs start without a claim if their workers keep up;
+   * otherwise they are claimed.
    */
   append(delivery: NewDelivery): Promise<Appended> {
     this.#share.acknowledged();
@@ -113,10 +118,10 @@ export class Dispatcher {
     }
   }
 
-  /** The slots, by target, for jobs of a delivery that can begin as soon as they are stored. */
+  /** Slots, by target, for those jobs of a delivery that can start as soon as they are stored. */
   #reserve({ event, body, jobs }: NewDelivery): Map<string, Slot> {
     const slots = new Map<string, Slot>();
-    // The first attempt gets what is in memory; a text that is stored as another one has to be read first.
+    // The first attempt uses the values in memory, but this name is stored differently and must be read back.
     if (event?.isWellFormed() === false) return slots;
     for (const { target, orderKey, runAt, priority } of jobs) {
       if (orderKey !== null || runAt !== undefined || priority !== undefined) continue;
@@ -126,7 +131,7 @@ export class Dispatcher {
     return slots;
   }
 
-  /** The part of the time that handling may have now, see `HandlingShare`. */
+  /** The share of time that handling may use now; see `HandlingShare`. */
   get share(): number {
     return this.#share.share;
   }
@@ -138,7 +143,7 @@ export class Dispatcher {
 
   /** Stops claiming and waits for running attempts; `deadline` aborts them and releases their jobs. */
   async stop(deadline: AbortSignal): Promise<void> {
-    // Not awaited: while the database hangs a poll outlasts the deadline.
+    // Not awaited: a poll can outlast the deadline while the database hangs.
     void this.#polls.stop();
     this.#subscription?.[Symbol.dispose]();
     await Promise.all([...this.#workers.values()].map((worker) => worker.stop(deadline)));
@@ -147,8 +152,8 @@ export class Dispatcher {
   }
 
   /**
-   * Ends all attempts because of an error that nobody handled. Called by the listener for the error, which still belongs
-   * to the attempt that has caused it: that one has failed, all others are released.
+   * Ends all attempts because of an uncaught error. Must be called by the listener for the error, whose async
+   * context is still that of the attempt that caused it: that attempt fails, and all others are released.
    */
   async crash(error: unknown): Promise<void> {
     const culprit = currentAttempt();
@@ -168,11 +173,14 @@ export class Dispatcher {
     }
   }
 
-  /** Has one quarantined job run at a time in this process, so that the one that ends it takes no other one with it. */
+  /**
+   * Lets at most one quarantined job run in this process, so that a job that ends the process takes no other
+   * with it.
+   */
   async #wakeForQuarantined(targets: readonly string[]): Promise<void> {
     if ([...this.#workers.values()].some(({ hasQuarantined }) => hasQuarantined)) return;
     const due = await this.#inbox.dueQuarantined(targets);
-    // One that cannot be claimed yet holds up no other target.
+    // Chosen at random, so that a target whose job cannot be claimed yet does not hold up the others.
     const target = due[Math.floor(Math.random() * due.length)];
     if (target !== undefined) this.#workers.get(target)?.wakeForQuarantined();
   }

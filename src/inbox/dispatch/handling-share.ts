@@ -1,40 +1,44 @@
 import { availableParallelism } from 'node:os';
 
-/** The least share of the time that handling gets. */
+/** The minimum share of the time for handling. */
 const LEAST = 1 / 4;
-/** How much of the time that handling leaves to them the doors may need before handling gets less. */
+/** The doors may use this part of the time left to them before handling gets less. */
 const BUSY = 0.6;
-/** Time between two looks at how busy the doors are, in milliseconds. */
+/** Time between two measurements, in milliseconds. */
 const LOOK = 20;
-/** A share changes at most so often at once, after a time without looks. */
+/** Limits the change after a long time without measurements to this many steps. */
 const MAX_STEPS = 10;
-/** How long attempts are begun one after the other, in milliseconds; then the doors have their turn. */
+/** How long one turn starts attempts, in milliseconds, before the doors run again. */
 const TURN = 1;
 /**
- * What a job costs beside its turn, here and in the thread or server that writes, as a multiple of an acknowledgement. It
- * is that of a job that was claimed: under load most are, and a claim alone takes as long as storing a delivery.
+ * The cost of a job outside its turn, here and in the writing thread or server, as a multiple of an
+ * acknowledgement. It assumes a claimed job: under load most are claimed, and a claim takes as long as
+ * storing a delivery.
  */
 const BESIDE = 1.6;
-/** What handling may save for later, in milliseconds of its time: its turns can begin late. */
+/** How much unused handling time may accumulate, in milliseconds: turns can start late. */
 const MAX_CREDIT = 20;
-/** What handling may owe, whatever a handler has used. */
+/** How much time handling may owe, in milliseconds, however much a handler has used. */
 const MAX_DEBT = 100;
 
-/** Begins attempts until `end`, by `performance.now()`; returns their number. It asks for another turn if it needs one. */
+/**
+ * Starts attempts until `end`, by `performance.now()`, and returns their number. Requests another turn if
+ * needed.
+ */
 type BeginAttempts = (end: number) => number;
 
-/** What the share is regulated by, in milliseconds. */
+/** The clocks that regulate the share, in milliseconds. */
 interface Clocks {
   now(): number;
-  /** For how long there was nothing to do so far. */
+  /** Total time without work so far. */
   idle(): number;
 }
 
 /**
- * Shares the time of the event loop between handling and the doors: acknowledging comes first. Attempts begin in turns.
- * While the doors keep up, turn follows turn. Once acknowledging needs most of the time that handling leaves to it,
- * handling gets less and less, down to a quarter. A handler that computes is charged its time, so that holds whatever
- * handlers do. What does not begin is not claimed either.
+ * Shares the time of the event loop between handling and the doors; acknowledging comes first. Attempts start
+ * in turns, which follow each other directly while the doors keep up. Once acknowledging needs most of the
+ * time left to it, handling gets less and less, down to a quarter. Time that a handler computes is charged to
+ * handling, so this holds for any handler. Jobs that cannot start are not claimed either.
  */
 export class HandlingShare implements Disposable {
   readonly #clocks: Clocks;
@@ -44,12 +48,12 @@ export class HandlingShare implements Disposable {
   #timer: NodeJS.Timeout | undefined;
   #turnBegan = 0;
   #begunInTurn = 0;
-  /** What handling may still use, in milliseconds, by `#paidAt`. */
+  /** The time that handling may still use, in milliseconds, as of `#paidAt`. */
   #budget = 0;
   #paidAt = 0;
-  /** What a job costs beside its turn, in milliseconds. */
+  /** The measured cost of a job outside its turn, in milliseconds. */
   #beside = 0;
-  // Since the last look.
+  // Counters since the last measurement.
   #lookedAt: number;
   #idleAt: number;
   #acknowledged = 0;
@@ -62,14 +66,14 @@ export class HandlingShare implements Disposable {
     this.#idleAt = clocks.idle();
   }
 
-  /** The part of the time that handling may have now, from a quarter to 1. */
+  /** The share of the time that handling may use now, from a quarter to 1. */
   get share(): number {
-    // Where nothing has happened since, nobody else has looked.
+    // Measured here too, because an idle process has no turns that would do so.
     this.#look(this.#clocks.now());
     return this.#share;
   }
 
-  /** Notes that a delivery was acknowledged. */
+  /** Counts an acknowledged delivery. */
   acknowledged(): void {
     this.#acknowledged++;
   }
@@ -94,9 +98,9 @@ export class HandlingShare implements Disposable {
       this.#timer = setTimeout(this.#schedule, wait);
       return;
     }
-    // In another iteration of the event loop, so that what the doors have to do comes first.
+    // In another iteration of the event loop, so that the work of the doors comes first.
     setImmediate(this.#turn);
-    // It runs when all has run that the attempts have left to microtasks.
+    // A second immediate runs after all microtasks of the attempts.
     setImmediate(this.#endTurn);
   };
 
@@ -104,7 +108,7 @@ export class HandlingShare implements Disposable {
     this.#turnBegan = this.#clocks.now();
     this.#begunInTurn = 0;
     const end = this.#turnBegan + TURN;
-    // Those that ask again come behind the others.
+    // Callbacks that request another turn queue behind the others.
     for (let begin = this.#waiting.shift(); begin !== undefined; begin = this.#waiting.shift()) {
       this.#begunInTurn += begin(end);
       if (this.#clocks.now() >= end) break;
@@ -130,8 +134,8 @@ export class HandlingShare implements Disposable {
   }
 
   /**
-   * Regulates the share. The time of this thread outside of turns belongs to acknowledgements and to what jobs need beside
-   * their turns, in proportion to their numbers.
+   * Updates the share. This thread's time outside turns is divided between acknowledgements and the other
+   * costs of jobs, in proportion to their numbers.
    */
   #look(now: number): void {
     const elapsed = now - this.#lookedAt;
@@ -151,8 +155,8 @@ export class HandlingShare implements Disposable {
 }
 
 /**
- * The clocks of this process. Where its threads have all of its cores to do, its event loop is not idle, though it waits
- * for the thread that writes.
+ * The clocks of this process. If its threads use all of its cores, the event loop does not count as idle even
+ * while it waits for the writing thread.
  */
 function ownClocks(): Clocks {
   const cores = availableParallelism();

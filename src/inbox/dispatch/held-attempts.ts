@@ -1,37 +1,37 @@
 import type { Attempt } from './attempt.ts';
 
-/** Maximum size of the bodies of all running attempts of a process, in bytes; one body for each target comes on top. */
+/** Maximum total size of the bodies of a process's running attempts in bytes, plus one body per target. */
 const MAX_CLAIMED_BYTES = 64 * 1024 * 1024;
 
-/** What a claim may take; it is given back when its attempts have ended. */
+/** Bytes reserved for a claim; they are released when its attempts have ended. */
 interface ClaimShare {
   readonly bytes: number;
-  /** Gives back what the claim has not taken. */
+  /** Releases the bytes that the claim did not use. */
   settle(taken: number): void;
 }
 
-/** Bounds the bodies that the running attempts of all targets hold together. */
+/** Bounds the total size of the bodies that the running attempts of all targets hold. */
 export class ClaimedBytes {
   readonly #max: number;
   #held = 0;
-  /** With the priority of each. */
+  /** Callbacks with their priorities. */
   readonly #waiting = new Map<() => void, number>();
 
   constructor(max = MAX_CLAIMED_BYTES) {
     this.#max = max;
   }
 
-  /** Whether nothing is left. */
+  /** Whether all bytes are reserved. */
   get isFull(): boolean {
     return this.#held >= this.#max;
   }
 
-  /** Sets aside half of what is left, so that claims at the same time cannot exceed the limit together. */
+  /** Reserves half of the free bytes, so that concurrent claims cannot exceed the limit together. */
   share(): ClaimShare {
     return this.#setAside(Math.max(0, Math.ceil((this.#max - this.#held) / 2)));
   }
 
-  /** Sets aside so many bytes; undefined when they are not left. */
+  /** Reserves `bytes`; undefined if not enough are free. */
   reserve(bytes: number): ClaimShare | undefined {
     return bytes > this.#max - this.#held ? undefined : this.#setAside(bytes);
   }
@@ -41,7 +41,7 @@ export class ClaimedBytes {
     return { bytes, settle: (taken) => this.release(bytes - taken) };
   }
 
-  /** Gives back the bodies of ended attempts. */
+  /** Releases the bodies of ended attempts. */
   release(bytes: number): void {
     this.#held -= bytes;
     if (this.#waiting.size === 0 || this.isFull) return;
@@ -50,30 +50,30 @@ export class ClaimedBytes {
     for (const [wake] of waiting) wake();
   }
 
-  /** Calls back once there is something left again, those with a higher priority first. */
+  /** Calls `wake` once bytes are free again, higher priorities first. */
   onRoom(wake: () => void, priority = 0): void {
     this.#waiting.set(wake, priority);
   }
 }
 
-/** An attempt that found no slot for so long is late, in milliseconds: the handlers have become slow. */
+/** An attempt that waited this long for a slot is late, in milliseconds: the handlers have become slow. */
 const MAX_WAIT = 1_000;
 
 /**
- * The attempts at the jobs that a worker holds: those that wait for a slot, in the order in which they came, and those that
- * have begun. Arrays, because members come and go by the thousand: V8 replaces the table of a Set every few hundred
- * changes, and a chain of old tables keeps the members of each from being collected with the young objects.
+ * The attempts that a worker holds: those waiting for a slot, in order of arrival, and those running. They
+ * are arrays because thousands come and go: V8 replaces the table of a Set every few hundred changes, and a
+ * chain of old tables keeps the members from being collected as young objects.
  */
 export class HeldAttempts implements Iterable<Attempt> {
-  /** All of them, in no order. */
+  /** All attempts, in no particular order. */
   readonly #all: Attempt[] = [];
-  /** Those that wait, from `#first` on. */
+  /** The waiting attempts, from `#first` on. */
   #waiting: (Attempt | undefined)[] = [];
   #first = 0;
   readonly #onLate: (attempt: Attempt) => void;
   #timer: NodeJS.Timeout | undefined;
 
-  /** Takes out what has waited for a second, and calls `onLate` with it. */
+  /** Removes each attempt that has waited for a second and passes it to `onLate`. */
   constructor(onLate: (attempt: Attempt) => void) {
     this.#onLate = onLate;
   }
@@ -82,7 +82,7 @@ export class HeldAttempts implements Iterable<Attempt> {
     return this.#all.length;
   }
 
-  /** The number of those that wait. */
+  /** The number of waiting attempts. */
   get waiting(): number {
     return this.#waiting.length - this.#first;
   }
@@ -91,14 +91,14 @@ export class HeldAttempts implements Iterable<Attempt> {
     return this.#all[Symbol.iterator]();
   }
 
-  /** Adds one that waits. */
+  /** Adds a waiting attempt. */
   add(attempt: Attempt): void {
     attempt.place = this.#all.push(attempt) - 1;
     attempt.waitsSince = performance.now();
     this.#waiting.push(attempt);
   }
 
-  /** The first one that waits; it counts as begun from now on. */
+  /** Removes and returns the first waiting attempt; from now on it counts as running. */
   take(): Attempt | undefined {
     const first = this.#waiting[this.#first];
     if (first === undefined) return undefined;
@@ -111,7 +111,7 @@ export class HeldAttempts implements Iterable<Attempt> {
     return first;
   }
 
-  /** Takes out one that has begun. */
+  /** Removes a running attempt. */
   delete(attempt: Attempt): void {
     const last = this.#all.pop();
     if (last === undefined || last === attempt) return;
@@ -119,7 +119,7 @@ export class HeldAttempts implements Iterable<Attempt> {
     last.place = attempt.place;
   }
 
-  /** Looks for late ones as long as some wait. */
+  /** Checks for late attempts as long as any are waiting. */
   watch(): void {
     if (this.waiting > 0) this.#timer ??= setTimeout(this.#takeLate, MAX_WAIT);
   }
@@ -135,21 +135,22 @@ export class HeldAttempts implements Iterable<Attempt> {
   };
 }
 
-/** How long claimed jobs may wait for a slot, about, in milliseconds. */
+/** Roughly how long claimed jobs may wait for a slot, in milliseconds. */
 const AHEAD = 200;
-/** Maximum number of jobs that wait for a slot. */
+/** Maximum number of jobs waiting for a slot. */
 const MAX_AHEAD = 256;
 
 /**
- * How many jobs a worker claims ahead, so that its handlers run while it claims others and records how they ended: as many
- * as ended in the last 200 ms. So next to nothing is claimed ahead for slow handlers, which other processes could run.
+ * Decides how many jobs a worker claims ahead, so that handlers run while it claims and records: as many as
+ * ended in the last 200 ms. A slow handler thus claims almost nothing ahead, which leaves its jobs to other
+ * processes.
  */
 export class Prefetch {
   #since = 0;
   #ended = 0;
   #before = 0;
 
-  /** Notes that a handler has ended; `now` is `performance.now()`. */
+  /** Counts an ended handler; `now` is `performance.now()`. */
   note(now: number): void {
     this.#turn(now);
     this.#ended++;

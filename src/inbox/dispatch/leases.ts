@@ -18,13 +18,13 @@ interface LeasesOptions {
 }
 
 /**
- * The leases of the running attempts. It renews them before they end. The moment one is known to be lost, or was not
- * renewed for so long that somebody else may have the job, it aborts the attempt. When the process itself stood still,
- * nobody was asked for a renewal, so it asks first.
+ * Renews the leases of running attempts before they end. Aborts an attempt once its lease is lost, or was not
+ * renewed for so long that another process may have the job. After the process itself was suspended, it first
+ * tries a renewal.
  */
 export class Leases {
   readonly #options: LeasesOptions;
-  /** Those of each worker. */
+  /** The attempts of each worker. */
   readonly #held: HeldAttempts[] = [];
   readonly #renewals: PeriodicTask;
   #renewing: Promise<void> | undefined;
@@ -41,16 +41,16 @@ export class Leases {
 
   stop(): void {
     clearTimeout(this.#expiry);
-    // Not awaited: while the database hangs a renewal outlasts the deadline.
+    // Not awaited: a renewal can outlast the deadline while the database hangs.
     void this.#renewals.stop();
   }
 
-  /** Takes care of the leases of all attempts that a worker will hold; it calls `watch` when it has added some. */
+  /** Includes all attempts that a worker will hold; the worker calls `watch` after adding some. */
   include(held: HeldAttempts): void {
     this.#held.push(held);
   }
 
-  /** Renews leases that should have been renewed already, as after a block of the event loop: claims come after that. */
+  /** Renews overdue leases, for example after the event loop was blocked; claims wait for it. */
   beforeClaim(): Promise<void> | undefined {
     const due = performance.now() + this.#options.lease / 2;
     for (const { leaseUntil } of this.#attempts()) if (leaseUntil < due) return this.#renew();
@@ -68,7 +68,7 @@ export class Leases {
     const { inbox, owner, lease, events } = this.#options;
     const attempts = [...this.#attempts()];
     if (attempts.length === 0) return;
-    // The lease begins when the store gets the renewal, which is later.
+    // The store starts the lease when it gets the renewal, which is later.
     const leaseUntil = performance.now() + lease;
     try {
       const jobs = attempts.map(({ job }) => job.job);
@@ -76,7 +76,7 @@ export class Leases {
       const [held, gone] = [new Set(renewed), new Set(lost)];
       for (const attempt of attempts) {
         if (held.has(attempt.job.job)) attempt.leaseUntil = leaseUntil;
-        // What has ended meanwhile is no longer leased either.
+        // Attempts that ended meanwhile are no longer leased either.
         else if (gone.has(attempt.job.job) && !attempt.settling) this.#lose(attempt);
       }
     } catch (error) {
@@ -88,7 +88,7 @@ export class Leases {
     for (const held of this.#held) yield* held;
   }
 
-  /** Sees to it that each lease is looked at when it ends. */
+  /** Schedules a check at the end of the first lease. */
   watch(): void {
     if (this.#expiry !== undefined) return;
     let next = Number.POSITIVE_INFINITY;
@@ -130,31 +130,34 @@ export interface HeartbeatOptions {
   readonly inbox: Pick<Inbox, 'recordHeartbeat' | 'expireOrphans'>;
   /** The targets that this process runs. */
   readonly targets: readonly string[];
-  /** Jobs of a target without a heartbeat for this long expire, in milliseconds; 0: never. */
+  /** Jobs of a target expire after this long without a heartbeat, in milliseconds; 0: never. */
   readonly grace: number;
-  /** Interval of the heartbeats in milliseconds; default a third of `grace`, at most a minute. */
+  /** Interval of the heartbeats in milliseconds. Default: a third of `grace`, at most a minute. */
   readonly interval?: number;
   /** Called with the number of expired jobs per target. */
   onExpired(jobs: ReadonlyMap<string, number>): void;
   onError(error: unknown): void;
 }
 
-/** Jobs expired per write, so that no other write waits long behind it. */
+/** Maximum number of jobs to expire per write, so that other writes do not wait long. */
 const BATCH = 500;
 const MAX_INTERVAL = 60_000;
 
 /**
- * Records which targets this process runs, and expires the jobs of targets that no process runs: a handler that was
- * removed from the configuration would leave its jobs open for ever. Expired jobs are dead and can be replayed.
- * A process expires nothing before it has seen an unbroken series of heartbeats for all of `grace`. Otherwise a start,
- * or a database outage, would make the other processes look gone.
+ * Records which targets this process runs, and expires the jobs of targets that no process runs: jobs of a
+ * handler that was removed from the configuration would otherwise stay open for ever. Expired jobs are dead
+ * and can be replayed. A process expires jobs only after an unbroken series of its own heartbeats for all of
+ * `grace`. Otherwise other processes would look gone after a start or a database outage.
  */
 export class Heartbeat {
   readonly #options: HeartbeatOptions;
   readonly #interval: number;
-  /** Runs `beat` at the interval. */
+  /** Calls `beat` at the interval. */
   readonly task: PeriodicTask;
-  /** The unbroken series of own heartbeats: the first and the last one, in milliseconds since the epoch. */
+  /**
+   * The unbroken series of this process's heartbeats: the first and the last, in milliseconds since the
+   * epoch.
+   */
   #series: { readonly first: number; readonly last: number } | undefined;
 
   constructor(options: HeartbeatOptions) {
@@ -196,11 +199,11 @@ export class Heartbeat {
   }
 }
 
-/** Longer names of hosts are cut, in characters. */
+/** Longer host names are cut, in characters. */
 const MAX_HOST = 64;
 
 /**
- * Names this process in its leases and its attempts: for people its host and its number there, and a random part that
+ * A name for this process in leases and attempts: host name and process id for people, and a random part that
  * makes it unique, because containers can share both.
  */
 export function processName(): string {

@@ -1,14 +1,14 @@
-/** Runs asynchronous work at the start, at an interval and on demand; two runs never overlap. */
+/** Runs asynchronous work at the start, at an interval and on demand; runs never overlap. */
 export class PeriodicTask {
   readonly #interval: number;
   readonly #work: () => Promise<void>;
   #timer: NodeJS.Timeout | undefined;
   #running: Promise<void> | undefined;
-  /** Whether a run was requested during the current one, which may have missed the reason. */
+  /** Whether a run was requested during the current one, which may have come too late for it. */
   #again = false;
   #stopped = false;
 
-  /** `interval` is in milliseconds. `work` must not reject; it checks `stopped` where it can end early. */
+  /** `interval` is in milliseconds. `work` must not reject; it may check `stopped` to end early. */
   constructor(interval: number, work: () => Promise<void>) {
     this.#interval = interval;
     this.#work = work;

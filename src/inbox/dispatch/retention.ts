@@ -5,13 +5,21 @@ import { PeriodicTask } from './periodic-task.ts';
 
 interface RetentionOptions {
   readonly inbox: Pick<Inbox, 'prune' | 'forgetKeys'>;
-  /** Deliveries are removed this long after their last job has ended, or after their receipt without jobs; 0: never. */
+  /**
+   * Deliveries are removed this long after their last job ended or, without jobs, after receipt; in ms. 0:
+   * never.
+   */
   readonly maxAge: number;
-  /** While the inbox is larger than this, in bytes, the settled deliveries are removed that ended first; 0: never. */
+  /**
+   * While the inbox is larger than this many bytes, settled deliveries are removed, those that ended first
+   * first; 0: never.
+   */
   readonly maxBytes: number;
-  /** Dedup keys of removed deliveries are remembered for this long after the receipt, in milliseconds; 0: not at all. */
+  /**
+   * Dedup keys of removed deliveries are remembered this long after receipt, in milliseconds; 0: not at all.
+   */
   readonly dedupAge: number;
-  /** Interval of the removals, in milliseconds; default one minute. */
+  /** Interval of the removals in milliseconds. Default: one minute. */
   readonly interval?: number;
   /** Called with the number of removed deliveries. */
   onPruned(removed: number): void;
@@ -19,16 +27,19 @@ interface RetentionOptions {
 }
 
 /**
- * Too large an inbox keeps what has ended within this time, in milliseconds: replicas whose clocks differ, and commits
- * under way, may still add something that ended before the last entry of a step.
+ * Deliveries that ended within this time stay even if the inbox is too large, in milliseconds. Commits in
+ * progress, and replicas with other clocks, may still add entries that ended before the last one of a step.
  */
 export const SETTLING = 60_000;
-/** Maximum number of remembered dedup keys: some 200 MB. */
+/** Maximum number of remembered dedup keys: about 200 MB. */
 const MAX_KEYS = 1_000_000;
-/** Pause between two steps, in milliseconds: other writes come first. */
+/** Pause between two steps in milliseconds, which lets other writes go first. */
 const PAUSE = 4;
 
-/** Removes old deliveries, at an interval. Open ones are never removed, dead and unhandled ones only by age. */
+/**
+ * Removes old deliveries at an interval. Open deliveries are never removed, dead and unhandled ones only by
+ * age.
+ */
 export function retention(options: RetentionOptions): PeriodicTask {
   const { interval = 60_000, onPruned, onError } = options;
   const task: PeriodicTask = new PeriodicTask(interval, () =>
@@ -39,7 +50,7 @@ export function retention(options: RetentionOptions): PeriodicTask {
   return task;
 }
 
-/** Removes everything that is due at `now`, until `stopped`; resolves to the number of removed deliveries. */
+/** Removes all deliveries due at `now`, until `stopped`; resolves to the number of removed deliveries. */
 export async function prune(
   { inbox, maxAge, maxBytes, dedupAge }: Pick<RetentionOptions, 'inbox' | 'maxAge' | 'maxBytes' | 'dedupAge'>,
   now: number,
@@ -48,7 +59,7 @@ export async function prune(
   const rules: PruneRule[] = [];
   const before = now - maxAge;
   const remember = dedupAge === 0 ? undefined : now - dedupAge;
-  // In this order: behind what another rule has removed, a step would pass over as many entries of an index.
+  // The order matters: after removals by another rule, a step would skip as many dead entries of an index.
   if (maxAge > 0) rules.push({ kind: 'unhandled', before, now }, { kind: 'ended', before, remember });
   if (maxBytes > 0) rules.push({ kind: 'excess', before: now - SETTLING, maxBytes, remember });
   let removed = 0;
@@ -57,7 +68,7 @@ export async function prune(
   return removed;
 }
 
-/** Takes steps to the last one; resolves to how much they have removed. */
+/** Runs steps up to the last one; resolves to the number of removed deliveries. */
 async function takeSteps(step: () => Promise<PruneStep>, stopped: () => boolean): Promise<number> {
   let removed = 0;
   while (!stopped()) {

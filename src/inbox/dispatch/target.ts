@@ -2,7 +2,7 @@ import type { ClaimedJob } from '../delivery.ts';
 import type { Answer } from '../prune.ts';
 import type { ClaimRateLimit } from './claim-rate.ts';
 
-/** Thrown by a target that knows better than the backoff when, or whether, to retry. */
+/** Thrown by a target to override when, or whether, the job is retried. */
 export class AttemptError extends Error {
   override readonly name = 'AttemptError';
   readonly code = 'ATTEMPT';
@@ -15,22 +15,22 @@ export class AttemptError extends Error {
   }
 }
 
-/** Thrown by a target that could not do its work through no fault of the delivery: the attempt does not count. */
+/** Thrown by a target that failed for reasons unrelated to the delivery: the attempt does not count. */
 export class UncountedError extends AttemptError {}
 
-/** Thrown by a target that has sent nothing, because the process stops. */
+/** Thrown by a target that has sent nothing because the process stops. */
 export class NotSentError extends UncountedError {
   constructor(host: string) {
     super(`nothing was sent to ${host}, because the process stops`);
   }
 }
 
-/** Runs the jobs of one name: a handler or a forward address. Times are in milliseconds. */
+/** A handler or forward address that runs the jobs of its name. Times are in milliseconds. */
 export interface Target {
   readonly name: string;
   /**
-   * Runs one attempt; it failed when this throws or rejects. `answered` is told of an answer that came from elsewhere, and
-   * again once more of it is there; from the first call on the timeout no longer applies.
+   * Runs one attempt, which fails if this throws or rejects. `answered` is called with the answer of a
+   * receiver, and again when more of it has arrived; after the first call the timeout no longer applies.
    */
   run(job: ClaimedJob, signal: AbortSignal, answered: (answer: Answer) => void): void | Promise<void>;
   /** Maximum number of concurrent attempts in this process. */
@@ -39,12 +39,15 @@ export interface Target {
   readonly timeout: number;
   /** A job is dead after this many failed attempts. */
   readonly maxAttempts: number;
-  /** Maximum number of entries in the history of a job; default 20. */
+  /** Maximum number of entries in the history of a job. Default: 20. */
   readonly keptAttempts?: number;
   readonly backoff: BackoffOptions;
-  /** What targets share goes to those with a higher one first; default 0. */
+  /** Resources shared by targets go to higher priorities first. Default: 0. */
   readonly priority?: number;
-  /** Says how many attempts may begin; default as many as there are slots. What has one is not claimed ahead. */
+  /**
+   * Limits how many attempts may start. Default: as many as there are slots. Jobs of a limited target are not
+   * prefetched.
+   */
   readonly rateLimit?: ClaimRateLimit;
 }
 
@@ -56,8 +59,8 @@ interface BackoffOptions {
 }
 
 /**
- * The wait after a failed attempt, in milliseconds: exponential with full jitter, so that deliveries that failed
- * together do not retry together. `random` is from 0 to below 1.
+ * The wait after a failed attempt in milliseconds: exponential with full jitter, so that deliveries that
+ * failed together do not retry together. `random` is at least 0 and below 1.
  */
 export function backoff(attempt: number, { base, cap }: BackoffOptions, random: number): number {
   // The exponent is bounded: 2 ** 1024 would be Infinity.

@@ -7,13 +7,13 @@ import { type ClaimedBytes, HeldAttempts, Prefetch } from './held-attempts.ts';
 import type { Leases } from './leases.ts';
 import type { Target } from './target.ts';
 
-/** Receives what happens to jobs. */
+/** Callbacks for events of jobs. */
 export interface WorkerEvents {
   /** An attempt ended and its outcome was recorded. */
   settled(job: ClaimedJob, outcome: Outcome['kind'], error?: unknown): void;
-  /** The lease ended, or may have ended, before the attempt did, so another process may run the job too. */
+  /** The lease ended, or may have, before the attempt did, so another process may run the job too. */
   leaseLost(job: ClaimedJob): void;
-  /** A target still runs long after its attempt was told to end; other attempts may run beside it from now on. */
+  /** A target is still running long after its signal was aborted; other attempts may now run beside it. */
   overdue(job: ClaimedJob): void;
   /** The inbox was unavailable; the dispatcher retries. */
   storeFailed(error: unknown): void;
@@ -26,63 +26,71 @@ interface WorkerOptions {
   /** Length of a lease in milliseconds. */
   readonly lease: number;
   readonly leases: Leases;
-  /** Shared by the workers of a process, as is `share`. */
+  /** Shared by the workers of a process, like `share`. */
   readonly bytes: ClaimedBytes;
   readonly share: HandlingShare;
   readonly events: WorkerEvents;
-  /** Called when the quarantined job that this worker ran has ended. */
+  /** Called when this worker's quarantined job has ended. */
   onQuarantinedEnded(): void;
 }
 
-/** A slot for a job that is about to be stored. One of its methods has to be called, once. */
+/** A slot for a job that is about to be stored. Exactly one of its methods must be called, once. */
 export interface Slot {
-  /** Begins the job, which was stored as claimed. */
+  /** Starts the job, which was stored as claimed. */
   begin(job: ClaimedJob): void;
-  /** The job was not stored, or is left to a claim. */
+  /** Frees the slot: the job was not stored, or is left to a claim. */
   giveUp(): void;
 }
 
-/** An attempt that has ended, until its end is recorded. */
+/** An ended attempt whose outcome is not recorded yet. */
 interface EndedAttempt extends Ended {
   readonly attempt: Attempt;
 }
 
-/** When a claim leaves less than this of its share, in bytes, the next body may not have fit. */
+/** If a claim leaves less than this of its share, in bytes, the next body may not have fit. */
 const LARGE_BODY = 25 * 1024 * 1024;
-/** Quarantined jobs of other targets wait at most this long for the rate limit of a target, in milliseconds. */
+/**
+ * Quarantined jobs of other targets wait at most this long for the rate limit of a target, in milliseconds.
+ */
 const LONG_WAIT = 1_000;
-/** The next body in a run may have this many bytes, or as many as the one before. */
+/** Maximum size of the next body in a run, in bytes, unless the previous body was larger. */
 const NEXT_BODY = 1024 * 1024;
-/** Jobs with one order key that run one after the other without a claim; then others that are due have their turn. */
+/**
+ * Maximum number of jobs with one order key that run in succession without a claim; then other due jobs get
+ * their turn.
+ */
 const MAX_RUN = 32;
 
 /**
- * Runs the jobs of one target: those that it claims, some of them ahead (see `Prefetch`), so that the handlers need not wait for
- * the database, and those that are handed over to it when they are stored. Attempts begin in the turns of `HandlingShare`.
- * States of the claim: idle -> claiming (on wake) -> idle. A wake that comes while the worker claims, or has no room, takes
- * effect afterwards. After `stop` it claims nothing.
+ * Runs the jobs of one target: those that it claims, some of them ahead (see `Prefetch`) so that handlers
+ * need not wait for the database, and those handed to it as they are stored. Attempts start in the turns of
+ * `HandlingShare`. The claim is idle or claiming. A wake-up while the worker claims, or cannot take a job,
+ * takes effect afterwards. After `stop` it claims nothing.
  */
 export class Worker {
   readonly #options: WorkerOptions;
   readonly #prefetch = new Prefetch();
-  /** Its attempts, until their end is recorded. */
+  /** Its attempts, until their outcome is recorded. */
   readonly #held = new HeldAttempts((attempt) => this.#start(attempt, RELEASED));
-  /** The number of those that have begun and not ended. */
+  /** The number of attempts whose target is running. */
   #running = 0;
-  /** Resolves once no attempt has begun whose end is not recorded; set while somebody waits for that. */
+  /** Resolves once no attempt is held; created when `#end` waits for it. */
   #allRecorded: PromiseWithResolvers<void> | undefined;
-  /** Successes whose end is recorded together, before anything else happens. */
+  /** Successes to record together in the next microtask. */
   #successes: EndedAttempt[] = [];
-  /** Jobs that are being stored to be handed over. */
+  /** The number of jobs being stored for a handover. */
   #storing = 0;
-  /** Resolves once there are none of them; set while somebody waits for that. */
+  /** Resolves once `#storing` is 0; created on demand. */
   #allStored: PromiseWithResolvers<void> | undefined;
   #claiming: Promise<void> | undefined;
   /** Whether there may be a job to claim. */
   #pending = false;
-  /** Whether the last look has found nothing to claim; not while that waits for a rate limit or for bytes. */
+  /**
+   * Whether the last claim or poll left no job to claim; false while a claim waits for a rate limit or for
+   * bytes.
+   */
   #isCaughtUp = false;
-  /** The quarantined job that this worker runs, or will claim once there is room. */
+  /** The quarantined job that this worker runs, or `wanted` if it is to claim one. */
   #quarantined: 'none' | 'wanted' | Attempt = 'none';
   #stopped = false;
 
@@ -100,13 +108,13 @@ export class Worker {
     return this.#quarantined !== 'none';
   }
 
-  /** Claims one quarantined job as soon as there is room. */
+  /** Claims one quarantined job as soon as possible. */
   wakeForQuarantined(): void {
     this.#quarantined = 'wanted';
     this.wake();
   }
 
-  /** Claims jobs as soon as there is room. */
+  /** Claims jobs as soon as possible. */
   wake(): void {
     this.#pending = true;
     this.#isCaughtUp = false;
@@ -117,25 +125,26 @@ export class Worker {
     });
   }
 
-  /** Notes that a poll has found no job that is due. */
+  /** Notes that a poll has found no due job. */
   rest(): void {
     this.#isCaughtUp = !this.#pending && this.#claiming === undefined;
   }
 
   /**
-   * Sets aside a slot for a job that is about to be stored, with a body of so many bytes. Undefined when there is none, or
-   * when a job may be waiting that comes before it.
+   * Reserves a slot for a job that is about to be stored, with a body of `size` bytes. Undefined if there is
+   * no slot, or if an earlier job may be waiting.
    */
   reserve(size: number): Slot | undefined {
     const { target, lease, bytes } = this.#options;
     if (this.#stopped || !this.#isCaughtUp || this.#pending || this.#claiming !== undefined) return undefined;
-    // Where it is unknown whether a job was stored, its first claim counts as the second attempt, and there has to be one.
+    // If it is unknown whether the job was stored, its first claim counts as the second attempt, which must
+    // be allowed.
     if (target.maxAttempts < 2) return undefined;
     if (this.#free() <= 0 || (target.rateLimit?.free ?? Number.POSITIVE_INFINITY) <= this.#storing)
       return undefined;
     const share = bytes.reserve(size);
     if (share === undefined) return undefined;
-    // The lease begins when the store has the job, which is later.
+    // The store starts the lease when it gets the job, which is later.
     const leaseUntil = performance.now() + lease;
     this.#storing++;
     const stored = (taken: number) => {
@@ -151,7 +160,10 @@ export class Worker {
     };
   }
 
-  /** Stops claiming, releases what has not begun, and waits for running attempts; `deadline` aborts them. */
+  /**
+   * Stops claiming, releases jobs that have not started, and waits for running attempts; `deadline` aborts
+   * them.
+   */
   async stop(deadline: AbortSignal): Promise<void> {
     this.#stopped = true;
     const release = () => {
@@ -164,8 +176,8 @@ export class Worker {
   }
 
   /**
-   * Ends all attempts because the process ends unexpectedly. `culprit` has failed with `error`, and all others are
-   * released; when it is not known, each of them counts a crash.
+   * Ends all attempts because the process ends unexpectedly. `culprit` fails with `error` and all others are
+   * released; if the culprit is unknown, each attempt counts as a crash.
    */
   async crash(error: unknown, culprit: Attempt | undefined): Promise<void> {
     this.#stopped = true;
@@ -177,7 +189,7 @@ export class Worker {
     await this.#end();
   }
 
-  /** Waits for the end of all attempts; what has not begun is released. */
+  /** Waits until all attempts have ended; those not started are released. */
   async #end(): Promise<void> {
     this.#releaseReady();
     await this.#claiming;
@@ -199,26 +211,26 @@ export class Worker {
     }
   }
 
-  /** The attempts that have begun, and whose end is not recorded. */
+  /** Started attempts whose outcome is not recorded yet. */
   #begun(): readonly Attempt[] {
     return [...this.#held].filter(({ waitsSince }) => waitsSince === undefined);
   }
 
-  /** How many jobs it may claim now. */
+  /** How many jobs may be claimed now. */
   #room(): number {
-    // A few at a time would cost as much as many.
+    // Claiming a few jobs costs as much as claiming many.
     return 2 * this.#held.waiting > this.#ahead() ? 0 : Math.max(0, this.#free());
   }
 
-  /** How many more jobs it may have. */
+  /** How many more jobs the worker may hold. */
   #free(): number {
     return this.#options.target.concurrency + this.#ahead() - this.#held.size - this.#storing;
   }
 
-  /** How many jobs it may have beyond its slots. */
+  /** How many jobs the worker may hold beyond its slots. */
   #ahead(): number {
     const { share, target } = this.#options;
-    // A rate limit counts attempts that begin at once.
+    // A rate limit counts claimed jobs, so they must start at once.
     return target.rateLimit === undefined
       ? Math.floor(this.#prefetch.ahead(performance.now()) * share.share)
       : 0;
@@ -226,10 +238,11 @@ export class Worker {
 
   async #claim(): Promise<void> {
     const { inbox, target, owner, lease, leases, bytes, events } = this.#options;
-    // The lease of a job that is being stored could end first, and nobody knows its number yet.
+    // The lease of a job being stored could end during the claim, and its number, needed for `held`, is not
+    // known yet.
     if (this.#storing > 0) await this.#whenStored();
     for (let room = this.#room(); this.#pending && room > 0 && !this.#stopped; room = this.#room()) {
-      // A target that runs nothing may always claim one.
+      // A worker without jobs may always claim one.
       if (bytes.isFull && this.#held.size > 0) {
         this.#pending = false;
         bytes.onRoom(this.#wake, target.priority);
@@ -255,9 +268,9 @@ export class Worker {
         });
         taken = jobs.reduce((sum, job) => sum + sizeOf(job), 0);
         const mayBeCut = jobs.length > 0 && share.bytes - taken < LARGE_BODY;
-        // Jobs that wait for their order may have hidden others.
+        // Jobs blocked by their order may have hidden others.
         const mayHide = jobs.some(({ ordered }) => ordered);
-        // A quarantined job comes before the others, and they after it.
+        // Other jobs are claimed after the quarantined one.
         if (quarantined || jobs.length === slots || mayBeCut || mayHide) this.#pending = true;
         this.#isCaughtUp = !this.#pending;
         const attempts = jobs.map((job) => this.#attempt(job, leaseUntil));
@@ -277,11 +290,11 @@ export class Worker {
 
   #awaitRateLimit(): void {
     const wait = this.#options.target.rateLimit?.onFree(this.#wake) ?? 0;
-    // One that has to wait for long holds up no other target.
+    // Gives up the quarantined slot, so that a long wait does not hold up other targets.
     if (wait > LONG_WAIT && this.#quarantined === 'wanted') this.#quarantined = 'none';
   }
 
-  /** Takes over claimed jobs; after a stop releases them. */
+  /** Takes over claimed jobs, or releases them after a stop. */
   #add(attempts: readonly Attempt[]): void {
     this.#options.target.rateLimit?.take(attempts.length);
     for (const attempt of attempts) this.#held.add(attempt);
@@ -290,7 +303,7 @@ export class Worker {
     else this.#requestTurn();
   }
 
-  /** Asks for a turn when an attempt can begin. */
+  /** Requests a turn if an attempt can start. */
   #requestTurn(): void {
     const { share, target } = this.#options;
     if (this.#held.waiting > 0 && this.#running < target.concurrency) share.request(this.#begin);
@@ -358,7 +371,7 @@ export class Worker {
       (recorded) => {
         for (const [i, each] of all.entries()) this.#told(each, recorded[i] === true);
       },
-      // One that cannot be recorded takes no other one with it.
+      // Recorded one by one, so that a failing outcome does not affect the others.
       each,
     );
   };
@@ -373,7 +386,7 @@ export class Worker {
     );
   }
 
-  /** `recorded` is false when the lease was lost. */
+  /** `recorded` is false if the lease was lost. */
   #told({ attempt, outcome, error }: EndedAttempt, recorded: boolean): void {
     const { events } = this.#options;
     try {
@@ -397,8 +410,8 @@ export class Worker {
   }
 
   /**
-   * Records that a job with an order key has ended; the next one with the key follows. Resolves to false when the lease was
-   * lost.
+   * Records the end of a job with an order key and continues with the next job of the key. Resolves to false
+   * if the lease was lost.
    */
   async #finish({ job, nth }: Attempt, outcome: Extract<Outcome, { readonly kind: 'done' | 'dead' }>) {
     const { inbox, target, owner, lease, bytes } = this.#options;
@@ -414,7 +427,7 @@ export class Worker {
       return finished.recorded;
     } finally {
       share?.settle(next === undefined ? 0 : sizeOf(next));
-      // Another job of the key may be claimable now.
+      // Another job of the key may now be claimable.
       if (next === undefined) this.#pending = true;
     }
   }
@@ -427,15 +440,15 @@ export class Worker {
   #endOf(attempt: Attempt): MaybePromise<Ended> {
     const { maxAttempts, rateLimit } = this.#options.target;
     const { attempt: number, crashes } = attempt.job;
-    // The answer to the claim came so late that the lease may have ended.
+    // The claim was answered so late that the lease may have ended.
     const isLate = attempt.leaseLost || performance.now() >= attempt.leaseUntil;
-    // A pause may have begun while it was claimed.
+    // A pause may have started during the claim.
     if (isLate || this.#stopped || rateLimit?.isPaused) return RELEASED;
     if (crashes >= MAX_CRASHES) {
       const error = `the process ended, or stood still, during each of ${crashes} attempts`;
       return { outcome: { kind: 'dead', error } };
     }
-    // Its target allows fewer attempts than before.
+    // The target now allows fewer attempts than before.
     if (number > maxAttempts) return { outcome: { kind: 'dead', error: `had ${number - 1} attempts` } };
     return attempt.run();
   }

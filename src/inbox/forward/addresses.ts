@@ -8,26 +8,28 @@ import { AttemptError, NotSentError } from '../dispatch/target.ts';
 
 type Addresses = readonly LookupAddress[];
 
-/** How names are looked up. Times are in milliseconds. */
+/** Options for resolving host names. Times are in milliseconds. */
 export interface ResolverOptions {
-  /** DNS servers; default those of the system. */
+  /** DNS servers. Default: the system's. */
   readonly servers?: readonly string[];
-  /** Maximum time for all of a look-up; default 3,000. */
+  /** Maximum total time of a look-up. Default: 3,000. */
   readonly limit?: number;
   readonly hostsFile?: string;
   readonly resolvConf?: string;
 }
 
-/** How long an answer is kept, whatever its TTL says, and a failure; in milliseconds. */
+/**
+ * Bounds on how long an answer is cached, regardless of its TTL, and how long a failure is; in milliseconds.
+ */
 const KEPT = { min: 1_000, max: 60_000, failure: 5_000 };
-/** How long the addresses of one family wait for those of the other, in milliseconds. */
+/** How long to wait for the second address family once the first has been answered, in milliseconds. */
 const GRACE = 250;
-/** Timeout of a first question to a server in milliseconds, and the number of tries. */
+/** Timeout of the first query to a server in milliseconds, and the number of tries. */
 const QUESTION = { timeout: 1_000, tries: 3 };
-/** The DNS server says that there is no such name, or there is no server; then the system may know it otherwise. */
+/** The DNS server does not know the name, or there is no server; the system's resolver may still know it. */
 const UNKNOWN: ReadonlySet<unknown> = new Set(['ENOTFOUND', 'ENODATA', 'ECONNREFUSED']);
 
-/** Loaded by the first look-up: most services forward nothing. */
+/** Loaded on the first look-up: most services forward nothing. */
 const loadDns = () => process.getBuiltinModule('node:dns');
 
 interface Answer {
@@ -38,21 +40,21 @@ interface Answer {
 
 interface Lookup {
   readonly answer: Promise<Addresses>;
-  /** On the monotonic clock; infinite while it is under way. */
+  /** On the monotonic clock; infinite while the look-up is in progress. */
   keptUntil: number;
 }
 
 /**
- * Finds the addresses of hosts without the system's resolver, which has two threads for all names of the process: names
- * whose DNS servers do not answer would hold up all others. Each host has one look-up at a time, with a time limit, and
- * its answer is kept. The hosts file and the search list of the system count as usual.
+ * Resolves host names without the system's resolver, whose two threads serve the whole process: names whose
+ * DNS servers do not answer would block all others. Each host has at most one look-up at a time, with a time
+ * limit and a cached answer. The system's hosts file and search list apply as usual.
  */
 export class HostResolver implements Disposable {
   readonly #options: ResolverOptions;
   readonly #limit: number;
   readonly #lookups = new Map<string, Lookup>();
   readonly #closing = new AbortController();
-  /** The last look-up by the system's resolver, which gets one at a time. */
+  /** The last look-up through the system's resolver, which runs one at a time. */
   #bySystem: Promise<unknown> = Promise.resolve();
 
   constructor(options: ResolverOptions = {}) {
@@ -60,7 +62,9 @@ export class HostResolver implements Disposable {
     this.#limit = options.limit ?? 3_000;
   }
 
-  /** The addresses of a host, at least one. Rejects with AttemptError, after `dispose` with NotSentError. */
+  /**
+   * The addresses of a host, at least one. Rejects with AttemptError, or with NotSentError after `dispose`.
+   */
   resolve(host: string): Promise<Addresses> {
     const known = this.#lookups.get(host);
     if (known !== undefined && performance.now() < known.keptUntil) return known.answer;
@@ -79,12 +83,12 @@ export class HostResolver implements Disposable {
     return answer;
   }
 
-  /** Ends all look-ups. */
+  /** Cancels all look-ups. */
   [Symbol.dispose](): void {
     this.#closing.abort();
   }
 
-  /** Looks a host up; its end, in time or not, cancels its questions. */
+  /** Looks a host up within the time limit; cancels open queries at the end. */
   async #limited(host: string): Promise<Answer> {
     const end = new AbortController();
     const { promise: stopped, reject } = Promise.withResolvers<never>();
@@ -132,7 +136,10 @@ export class HostResolver implements Disposable {
     return { addresses: await bySystem, ttl: KEPT.failure };
   }
 
-  /** Asks the DNS servers for the addresses of a full name. Rejects with the error of the first family. */
+  /**
+   * Queries the DNS servers for the addresses of a full name. Rejects with the most informative error of the
+   * two families.
+   */
   async #ask(name: string, signal: AbortSignal): Promise<Answer> {
     const resolver = new (loadDns().promises.Resolver)(QUESTION);
     if (this.#options.servers !== undefined) resolver.setServers(this.#options.servers);
@@ -143,7 +150,7 @@ export class HostResolver implements Disposable {
     const answers = [a, b].flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []));
     const addresses = answers.flatMap((answer) => answer.addresses);
     if (addresses.length > 0) return { addresses, ttl: Math.min(...answers.map(({ ttl }) => ttl)) };
-    // A name that exists for none of both is told apart from a server that failed for one.
+    // Prefers the error of a failed server to that of an unknown name.
     const failures = [a, b].flatMap((each) => (each.status === 'rejected' ? [each.reason] : []));
     throw failures.find((error) => !UNKNOWN.has(codeOf(error))) ?? failures[0];
   }
@@ -160,7 +167,7 @@ async function records(
   };
 }
 
-/** The answer `own`, or none `GRACE` after `other` has had addresses. */
+/** Resolves to `own`, or to no addresses `GRACE` after `other` has resolved. */
 function soonAfter(other: Promise<Answer>, own: Promise<Answer>): Promise<Answer> {
   const late = other.then(
     async ({ ttl }) => {
@@ -177,20 +184,20 @@ function codeOf(error: unknown): string {
   return typeof code === 'string' ? code : String(error);
 }
 
-/** The hosts file of the system. */
+/** The system's hosts file. */
 const HOSTS_FILE =
   process.platform === 'win32'
     ? join(process.env.SystemRoot ?? 'C:\\Windows', 'System32\\drivers\\etc\\hosts')
     : '/etc/hosts';
 
-/** RFC 6761: these names are this machine's, whatever the hosts file says or does not say. */
+/** RFC 6761: these names are always loopback names; the hosts file may only choose the addresses. */
 const LOCALHOST = /^(?:.+\.)?localhost$/;
 const LOOPBACK: readonly LookupAddress[] = [
   { address: '127.0.0.1', family: 4 },
   { address: '::1', family: 6 },
 ];
 
-/** The addresses that the hosts file gives a name, in its order; `localhost` always has some. */
+/** The addresses of a name in the hosts file, in order; `localhost` always has some. */
 async function inHostsFile(name: string, file = HOSTS_FILE): Promise<readonly LookupAddress[]> {
   const wanted = name.toLowerCase();
   const text = await readFile(file, 'utf8').catch(() => '');
@@ -203,12 +210,12 @@ async function inHostsFile(name: string, file = HOSTS_FILE): Promise<readonly Lo
   return found.length === 0 && LOCALHOST.test(wanted) ? LOOPBACK : found;
 }
 
-/** Where the system's resolver is configured. */
+/** The configuration of the system's resolver. */
 const RESOLV_CONF = '/etc/resolv.conf';
 
 /**
- * The full names that a name can stand for, in the order in which resolv.conf has them tried: a cluster resolves
- * `billing.shop` as `billing.shop.svc.cluster.local`.
+ * The full names to try for a name, in the order of resolv.conf: a cluster resolves `billing.shop` as
+ * `billing.shop.svc.cluster.local`.
  */
 async function fullNames(name: string, file = RESOLV_CONF): Promise<readonly string[]> {
   if (name.endsWith('.')) return [name.slice(0, -1)];
@@ -218,7 +225,7 @@ async function fullNames(name: string, file = RESOLV_CONF): Promise<readonly str
   return isFull ? [name, ...longer] : [...longer, name];
 }
 
-/** The search list of resolv.conf, of which the last line counts, and `ndots` (resolv.conf(5)). */
+/** The search list of resolv.conf, whose last line counts, and `ndots` (resolv.conf(5)). */
 function readSearch(text: string): { readonly search: readonly string[]; readonly ndots: number } {
   let search: readonly string[] = [];
   let ndots = 1;
@@ -237,7 +244,7 @@ function readSearch(text: string): { readonly search: readonly string[]; readonl
   };
 }
 
-/** A forward address is in a private network and `allowPrivate` is not set: a protection against SSRF. */
+/** A forward address is in a private network and `allowPrivate` is not set: protects against SSRF. */
 export class PrivateAddressError extends AttemptError {
   constructor(host: string) {
     super(
@@ -247,15 +254,15 @@ export class PrivateAddressError extends AttemptError {
   }
 }
 
-/** Whether a host is a private IP address itself; names are judged when they are resolved. */
+/** Whether a host is a private IP address literal; names are checked when they are resolved. */
 export function isPrivateHost(hostname: string): boolean {
   const host = hostname.replace(/^\[|\]$/g, '');
   return isIP(host) !== 0 && isPrivateAddress(host);
 }
 
 /**
- * A look-up for connections that fails when any address of a host is private, unless that is allowed. The connection uses
- * the checked addresses, so DNS rebinding is not possible.
+ * A look-up function for connections that fails if any address of the host is private, unless `allowPrivate`
+ * is set. The connection uses the checked addresses, which prevents DNS rebinding.
  */
 export function guardedLookup(resolver: HostResolver, allowPrivate: boolean): LookupFunction {
   return (hostname, options, callback) => {
@@ -275,25 +282,26 @@ export function guardedLookup(resolver: HostResolver, allowPrivate: boolean): Lo
   };
 }
 
-/** How connections are opened. Times are in milliseconds. */
+/** Options for opening connections. Times are in milliseconds. */
 export interface NetworkOptions extends ResolverOptions {
-  /** Maximum time for opening a connection, the look-up and TLS included; default 5,000. */
+  /** Maximum time to open a connection, including the look-up and TLS. Default: 5,000. */
   readonly connectTime?: number;
-  /** How long a host that took no connection in that time is left alone; default 5,000. */
+  /** How long to avoid a host that did not accept a connection in that time. Default: 5,000. */
   readonly silence?: number;
 }
 
 /**
- * What all forward addresses share: the look-ups of hosts, and which hosts take no connections. Attempts that open a
- * connection to one host at the same time share one wait, and while the host is left alone others fail at once.
+ * State shared by all forward addresses: look-ups, and the hosts that do not accept connections. Attempts
+ * that connect to one host at the same time share one timeout; while the host is avoided, other attempts fail
+ * at once.
  */
 export class Network implements Disposable {
   readonly resolver: HostResolver;
   readonly #connectTime: number;
   readonly #silence: number;
-  /** The requests that wait for a connection, by host and port. */
+  /** Requests waiting for a connection, by host and port. */
   readonly #opening = new Map<string, Set<ClientRequest>>();
-  /** Until when hosts are left alone, on the monotonic clock. */
+  /** Until when each host is avoided, on the monotonic clock. */
   readonly #silentUntil = new Map<string, number>();
   #closed = false;
 
@@ -303,14 +311,14 @@ export class Network implements Disposable {
     this.#silence = silence;
   }
 
-  /** Throws AttemptError while a host is left alone, and NotSentError after the end. */
+  /** Throws AttemptError while a host is avoided, and NotSentError after `dispose`. */
   allow(host: string): void {
     if (this.#closed) throw new NotSentError(host);
     const left = (this.#silentUntil.get(host) ?? 0) - performance.now();
     if (left > 0) throw new AttemptError(`${host} took no connection a moment ago`, Math.ceil(left));
   }
 
-  /** Bounds the time until the connection of a request is open; `event` is what its socket tells then. */
+  /** Limits the time until a request's connection is open, which its socket signals by `event`. */
   watch(host: string, request: ClientRequest, event: 'connect' | 'secureConnect'): void {
     request.once('socket', (socket) => {
       if (!socket.connecting) return;
@@ -330,7 +338,7 @@ export class Network implements Disposable {
     });
   }
 
-  /** Ends all look-ups and all requests that have no connection yet: nothing of them was sent. */
+  /** Cancels all look-ups and all requests without a connection, of which nothing was sent. */
   [Symbol.dispose](): void {
     this.#closed = true;
     this.resolver[Symbol.dispose]();
@@ -362,7 +370,8 @@ const NETWORKS: readonly (readonly [network: string, prefix: number, family: 'ip
   ['198.51.100.0', 24, 'ipv4'],
   ['203.0.113.0', 24, 'ipv4'],
   ['224.0.0.0', 3, 'ipv4'],
-  // Unspecified, loopback, and IPv4-compatible addresses; below also those that embed an IPv4 address for a gateway.
+  // Unspecified, loopback and IPv4-compatible addresses; further below, ranges that embed an IPv4 address for
+  // a gateway.
   ['::', 96, 'ipv6'],
   ['::ffff:0:0:0', 96, 'ipv6'],
   ['64:ff9b::', 96, 'ipv6'],
@@ -381,7 +390,10 @@ const NETWORKS: readonly (readonly [network: string, prefix: number, family: 'ip
 const list = new BlockList();
 for (const [network, prefix, family] of NETWORKS) list.addSubnet(network, prefix, family);
 
-/** Whether an address is outside the public Internet, such as a loopback or private one; true for any other text. */
+/**
+ * Whether an address is outside the public Internet, such as loopback or private; true for any text but an IP
+ * address.
+ */
 export function isPrivateAddress(address: string): boolean {
   const plain = address.replace(/%.*$/, '');
   if (isIPv4(plain)) return list.check(plain, 'ipv4');

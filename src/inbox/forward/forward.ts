@@ -21,22 +21,25 @@ export function forwardTargetName(name: string): string {
   return `forward:${name}`;
 }
 
-/** Status codes with which `Retry-After` is honoured. */
+/** Status codes for which `Retry-After` is honoured. */
 const RETRYABLE: ReadonlySet<number> = new Set([408, 425, 429, 502, 503, 504]);
 
-/** Those that are about the receiver and not about one delivery: `Retry-After` then holds back all deliveries to it. */
+/**
+ * Status codes about the receiver rather than one delivery: their `Retry-After` pauses all deliveries to it.
+ */
 const PAUSING: ReadonlySet<number> = new Set([429, 503]);
 
 interface ForwardOptions {
-  /** Maximum size of what a transformation makes, in bytes, unless more was received. */
+  /** Maximum size of a transformed body in bytes, unless the received body was larger. */
   readonly maxBodyBytes: number;
-  /** Called when the receiver wants nothing for a time, in milliseconds. */
+  /** Called when the receiver asks for a pause, in milliseconds. */
   onPause?(status: number, wait: number): void;
 }
 
 /**
- * A forward address as a target of the dispatcher. It sends the body, unchanged unless there is a transformation, signed
- * with Standard Webhooks under the delivery's own id, so that the receiver can tell a retry from another delivery.
+ * A forward address as a target of the dispatcher. It sends the body, unchanged unless there is a
+ * transformation, signed according to Standard Webhooks under the delivery's id, by which the receiver
+ * recognizes a retry.
  */
 export function forwardTarget(
   settings: ForwardSettings,
@@ -91,19 +94,19 @@ export function forwardTarget(
   };
 }
 
-/** A forward address, validated. Times are in milliseconds. */
+/** The validated settings of a forward address. Times are in milliseconds. */
 export interface ForwardSettings
   extends Readonly<Omit<InferOutput<typeof forwardSchema>, 'secrets' | 'events'>> {
   readonly name: string;
-  /** The events to forward; undefined: all, or none where `users` names changes. */
+  /** The events to forward; undefined: all, or none if `users` is set. */
   readonly events?: readonly string[] | undefined;
-  /** Standard Webhooks secrets to sign with; none: not signed. */
+  /** Standard Webhooks secrets for signing; empty: requests are not signed. */
   readonly secrets: readonly string[];
 }
 
 /**
- * Reads `webhook.forward`, which messages call `path`: by name a URL, or an object with a URL. Appends one line per
- * problem to `problems`; with problems the result is incomplete.
+ * Reads `webhook.forward`, called `path` in messages: by name, a URL or an object with one. Appends one line
+ * per problem to `problems`; with problems the result is incomplete.
  */
 export function readForwards(
   value: unknown,
@@ -136,7 +139,7 @@ interface Post {
   readonly signal: AbortSignal;
 }
 
-/** The used parts of a reply; the rest of its body is discarded. */
+/** The parts of a reply that are used; the rest of its body is discarded. */
 interface PostReply {
   readonly status: number;
   readonly retryAfter: string | undefined;
@@ -144,28 +147,28 @@ interface PostReply {
   readonly excerpt: Promise<string>;
 }
 
-/** Maximum size of a reply, which is drained so that the connection can be reused; in bytes. */
+/** Maximum size of a reply in bytes; it is drained so that the connection can be reused. */
 const MAX_REPLY = 64 * 1024;
-/** Maximum time for draining a reply, in milliseconds: the timeout of the attempt no longer applies by then. */
+/** Maximum time to drain a reply, in milliseconds: the attempt's timeout no longer applies. */
 const MAX_REPLY_TIME = 5_000;
 
 /** Sends POST requests over keep-alive connections; redirects are not followed. */
 interface Poster extends Disposable {
-  /** Rejects when there is no reply. */
+  /** Rejects if there is no reply. */
   post(post: Post): Promise<PostReply>;
 }
 
 export interface PosterOptions {
   readonly network: Network;
   readonly allowPrivate: boolean;
-  /** Timeout for the body of a reply, in milliseconds; default 5,000. */
+  /** Timeout for the body of a reply in milliseconds. Default: 5,000. */
   readonly replyTime?: number;
 }
 
-/** Called by the first URL that needs it: TLS takes 4 MB, and most services forward nothing. */
+/** Loaded for the first https URL: TLS takes 4 MB, and most services forward nothing. */
 const loadHttps = () => process.getBuiltinModule('node:https');
 
-/** Creates a poster, which refuses private addresses unless they are allowed. */
+/** Creates a poster; it refuses private addresses unless `allowPrivate` is set. */
 export function createPoster({ network, allowPrivate, replyTime = MAX_REPLY_TIME }: PosterOptions): Poster {
   const http = new HttpAgent({ keepAlive: true });
   let https: HttpsAgent | undefined;
@@ -215,16 +218,19 @@ function drain(reply: IncomingMessage, time: number): void {
 
 const OF_THE_CONNECTION: ReadonlySet<string> = new Set(CONNECTION_HEADERS);
 
-/** The kept headers of a delivery that are sent on; those that a forward sets itself take their place. */
+/** The kept headers of a delivery to forward; headers that Portico sets replace them. */
 function forwardedHeaders(delivery: Pick<StoredDelivery, 'headers'>): DeliveryHeaders {
   const kept = Object.entries(headersOf(delivery));
   return Object.fromEntries(kept.filter(([name]) => !OF_THE_CONNECTION.has(name)));
 }
 
-/** Maximum wait for the excerpt once the status is there, in milliseconds: the outcome waits for it. */
+/** Maximum wait for the excerpt after the status, in milliseconds: recording the outcome waits for it. */
 const MAX_EXCERPT_WAIT = 500;
 
-/** The first kilobyte of a reply as text; what has come when the reply ends, fails or takes too long. Never rejects. */
+/**
+ * The first kilobyte of a reply as text, or what has arrived when the reply ends, fails or is too slow. Never
+ * rejects.
+ */
 function replyExcerpt(reply: IncomingMessage): Promise<string> {
   const { promise, resolve } = Promise.withResolvers<string>();
   const chunks: Buffer[] = [];
@@ -232,7 +238,7 @@ function replyExcerpt(reply: IncomingMessage): Promise<string> {
   const finish = () => {
     clearTimeout(timer);
     reply.off('data', read);
-    // Without what is left of a character that was cut.
+    // `stream` omits an incomplete character at the end.
     resolve(new TextDecoder().decode(Buffer.concat(chunks).subarray(0, MAX_ANSWER), { stream: true }));
   };
   const read = (chunk: Buffer) => {
@@ -249,7 +255,9 @@ function replyExcerpt(reply: IncomingMessage): Promise<string> {
 /** Maximum wait that a receiver can request, in milliseconds. */
 const MAX_RETRY_AFTER = 24 * 60 * 60 * 1_000;
 
-/** Parses Retry-After (RFC 9110 10.2.3), seconds or a date, to milliseconds from `now`; undefined when invalid. */
+/**
+ * Parses Retry-After (RFC 9110 10.2.3), seconds or a date, to milliseconds from `now`; undefined if invalid.
+ */
 export function retryAfterMs(header: string | undefined, now: number): number | undefined {
   if (header === undefined) return undefined;
   const wait = /^\d{1,10}$/.test(header) ? Number(header) * 1_000 : Date.parse(header) - now;

@@ -3,7 +3,9 @@ import { headerName } from '../../core/redaction.ts';
 import { quote } from '../../core/text.ts';
 import type { ReceivedDelivery } from '../delivery.ts';
 
-/** Headers of the connection and the transfer (RFC 9110), by names in lower case: each request has its own. */
+/**
+ * Headers of the connection and the transfer (RFC 9110), in lower case; they are specific to each request.
+ */
 export const CONNECTION_HEADERS: readonly string[] = [
   'connection',
   'content-length',
@@ -17,13 +19,16 @@ export const CONNECTION_HEADERS: readonly string[] = [
   'upgrade',
 ];
 
-/** The text of a header for a delivery; undefined when the delivery lacks a value for it. */
+/** Returns the header value for a delivery; undefined if the delivery lacks a value for a placeholder. */
 type HeaderTemplate = (delivery: ReceivedDelivery) => string | undefined;
 
-/** Parses a text with `{id}`, `{event}`, `{senderEvent}`, `{source}` and `{/pointer}` into the body; undefined when it is invalid. */
+/**
+ * Parses a template with the placeholders `{id}`, `{event}`, `{senderEvent}`, `{source}` and `{/pointer}`
+ * (into the body); undefined if it is invalid.
+ */
 export function headerTemplate(text: string): HeaderTemplate | undefined {
   const parts: HeaderTemplate[] = [];
-  // With a capturing group, split returns texts and placeholders alternately.
+  // With a capturing group, `split` alternates texts and placeholders.
   for (const [index, piece] of text.split(/\{([^{}]*)\}/).entries()) {
     const part = index % 2 === 0 ? plainPart(piece) : placeholder(piece);
     if (part === undefined) return undefined;
@@ -56,13 +61,13 @@ function placeholder(name: string): HeaderTemplate | undefined {
   };
 }
 
-/** Maximum size of the headers that a transformation sets, in bytes; servers take 8 to 16 KiB in all. */
+/** Maximum size of the headers that a transformation sets, in bytes; servers accept 8 to 16 KiB in total. */
 const MAX_HEADER_BYTES = 8 * 1024;
 
-/** What Node sends as the value of a header (RFC 9110, 5.5). */
+/** The values that Node accepts for a header (RFC 9110, 5.5). */
 const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
 
-/** Headers that frame the request, name its host or identify and sign the delivery: Portico sets them. */
+/** Headers that Portico sets: they frame the request, name its host, or identify and sign the delivery. */
 const OWN: ReadonlySet<string> = new Set([
   ...CONNECTION_HEADERS,
   'webhook-attempt',
@@ -71,14 +76,14 @@ const OWN: ReadonlySet<string> = new Set([
   'webhook-timestamp',
 ]);
 
-/** Why a transformation cannot set a header of this name, as the end of a sentence; undefined: it can. */
+/** Why a transformation cannot set a header, as the end of a sentence; undefined if it can. */
 export function headerProblem(name: string): string | undefined {
   const known = headerName(name);
   if (known === undefined) return 'is not the name of a header';
   return OWN.has(known) ? 'is a header that Portico sets itself' : undefined;
 }
 
-/** The headers that a transformation has set, by names in lower case. Throws Error. */
+/** Validates the headers set by a transformation and returns them by lower-case name. Throws Error. */
 export function sentHeaders(entries: Iterable<readonly [string, unknown]>): Readonly<Record<string, string>> {
   const headers: Record<string, string> = {};
   let bytes = 0;
@@ -86,7 +91,7 @@ export function sentHeaders(entries: Iterable<readonly [string, unknown]>): Read
     const problem = headerProblem(name);
     if (problem !== undefined) throw new Error(`transform: ${quote(name)} ${problem}`);
     if (typeof value !== 'string') throw new Error(`transform: the header ${name} must be a text`);
-    // The value may be a secret.
+    // The message omits the value, which may be a secret.
     if (!VALUE.test(value)) {
       throw new Error(`transform: the header ${name} has characters that no header may have`);
     }

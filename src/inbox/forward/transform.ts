@@ -6,17 +6,20 @@ import { type ClaimedJob, parseDeliveryBody, receivedDelivery } from '../deliver
 import type { DeliveryTransform } from '../rules.ts';
 import { headerProblem, headerTemplate, sentHeaders } from './sent-headers.ts';
 
-/** What one attempt sends, before it is signed. */
+/** What an attempt sends, before signing. */
 interface Sent {
   readonly url: URL;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Uint8Array;
 }
 
-/** Turns a claimed delivery into what is sent. Rejects when it cannot, and once the signal aborts. */
+/** Transforms a claimed delivery. Rejects if that fails, and once the signal aborts. */
 type Transformer = (job: ClaimedJob, unchanged: Sent, signal: AbortSignal) => Promise<Sent>;
 
-/** Prepares a transformation; what it makes may be as large as the received body, or `maxBodyBytes`. */
+/**
+ * Compiles a transformation. Its body may be as large as the received one or `maxBodyBytes`, whichever is
+ * larger.
+ */
 export function transformer(transform: DeliveryTransform | TransformData, maxBodyBytes: number): Transformer {
   const run = typeof transform === 'function' ? transform : dataTransform(transform);
   return async ({ delivery, attempt }, unchanged, signal) => {
@@ -64,7 +67,7 @@ function readUrl(given: unknown): URL {
   return url;
 }
 
-/** Waits for a result no longer than until the signal aborts: nothing is sent any more then. */
+/** Waits for a result until the signal aborts, after which nothing may be sent. */
 async function beforeAbort<T>(result: T | Promise<T>, signal: AbortSignal): Promise<T> {
   const { promise, reject } = Promise.withResolvers<never>();
   const abort = () => reject(signal.reason);
@@ -86,7 +89,7 @@ const dataSchema = v.object(
   'must be an object with body or headers',
 );
 
-/** Checks a transformation that is data. Appends one line per problem to `problems`. */
+/** Checks a transformation given as data. Appends one line per problem to `problems`. */
 export function checkTransform(owner: Given, problems: string[]): void {
   const value = isRecord(owner.value) ? owner.value.transform : undefined;
   if (!isRecord(value)) return;
@@ -106,7 +109,7 @@ export function checkTransform(owner: Given, problems: string[]): void {
   }
 }
 
-/** Prepares a valid transformation that is data. It throws when the part that is to be sent is missing. */
+/** Compiles a valid transformation given as data. The result throws if the part to send is missing. */
 function dataTransform({ body, headers = {} }: TransformData): DeliveryTransform {
   const pick = body === undefined ? undefined : picker(body);
   const templates = Object.entries(headers).flatMap(([name, text]) => {
@@ -120,7 +123,7 @@ function dataTransform({ body, headers = {} }: TransformData): DeliveryTransform
     });
     const set = Object.fromEntries(filled);
     if (pick === undefined) return { headers: set };
-    // As bytes, because a picked text is sent as JSON too.
+    // As bytes, because a picked string is also sent as JSON.
     const body = Buffer.from(JSON.stringify(pick(delivery.body)));
     return { body, headers: { 'content-type': 'application/json', ...set } };
   };

@@ -20,15 +20,16 @@ import {
   thrownOf,
 } from './messages.ts';
 
-// The thread of isolated handlers: it handles one delivery at a time, and whatever ends it ends that one alone.
+// The worker thread of isolated handlers: it handles one delivery at a time, so a crash of the thread affects
+// only that.
 const port = parentPort;
 if (port === null) throw new Error('handler-thread.ts runs as a worker thread only');
 
 const { file, unread } = workerData as ThreadData;
 const unreadEntries = new UnreadEntries(unread);
-/** The run that the running code belongs to. */
+/** The run that the executing code belongs to. */
 const current = new AsyncLocalStorage<number>();
-/** The run whose handler has not ended. */
+/** The run in progress. */
 let running: { readonly run: number; readonly abort: AbortController } | undefined;
 let saidWhy = false;
 
@@ -36,7 +37,7 @@ function report(message: Report): void {
   port?.postMessage(message);
 }
 
-/** Says why the thread ends, once. */
+/** Reports why the thread ends, once. */
 function ending(why: string, run = current.getStore(), error?: Thrown): void {
   if (saidWhy) return;
   saidWhy = true;
@@ -94,7 +95,10 @@ port.on('message', (order: Order) => {
 });
 report({ kind: 'ready' });
 
-/** The handlers of a configuration module, which this thread imports: a function cannot be sent to it. */
+/**
+ * The handlers of a configuration module. This thread imports it because functions cannot be sent between
+ * threads.
+ */
 async function importHandlers(file: string): Promise<ReadonlyMap<string, HandlerSpec>> {
   const name = basename(file);
   const imported = await importModule({ path: file, name });
@@ -106,7 +110,9 @@ async function importHandlers(file: string): Promise<ReadonlyMap<string, Handler
   return handlers;
 }
 
-/** The log of one delivery in a worker thread: `send` takes its entries to the main thread, which writes them. */
+/**
+ * The log of one delivery in a worker thread: `send` passes entries to the main thread, which writes them.
+ */
 function threadLog(bindings: object, send: (entry: Entry) => void): HandlerLog {
   const method = (level: keyof HandlerLog): HandlerLogMethod => {
     return (first: unknown, second?: string) => {
@@ -129,7 +135,7 @@ function entryOf(level: keyof HandlerLog, fields: object, message: string): Entr
   };
 }
 
-/** Fields as JSON; one that has none, such as a cycle, as text. */
+/** Fields as JSON; values that cannot be converted, such as cycles, become text. */
 function jsonOf(fields: object): string {
   try {
     return JSON.stringify(fields, withoutBigInts);

@@ -7,16 +7,21 @@ import type { ClaimedJob, HandlerLog } from '../delivery.ts';
 import { AttemptError, type Target, UncountedError } from '../dispatch/target.ts';
 import { type Entry, errorOf, type Order, type Report, type ThreadData, thrownOf } from './messages.ts';
 
-/** Maximum threads of a handler that sets no concurrency: each takes the memory of an engine of its own. */
+/**
+ * Maximum number of threads of a handler without its own concurrency: each thread has a JavaScript engine in
+ * memory.
+ */
 const MAX_THREADS = 4;
 
 interface IsolationDefaults {
-  /** Whether handlers are isolated that do not say so themselves. */
+  /** Whether to isolate handlers that do not set `isolate`. */
   readonly isolate: boolean;
   readonly concurrency: number;
 }
 
-/** Handlers with what isolation makes of them: each says whether it is isolated, and how many threads it has then. */
+/**
+ * Completes handlers: each gets an explicit `isolate` and, if isolated, a concurrency, its number of threads.
+ */
 export function withIsolation(
   handlers: ReadonlyMap<string, HandlerSpec>,
   defaults: IsolationDefaults,
@@ -30,7 +35,10 @@ export function withIsolation(
   );
 }
 
-/** The problems of isolated handlers that no configuration module has: a thread could not import them. */
+/**
+ * One problem for each isolated handler that is not in a configuration module, since a thread could not
+ * import it.
+ */
 export function isolationProblems(
   handlers: ReadonlyMap<string, HandlerSpec>,
   path: string,
@@ -42,20 +50,20 @@ export function isolationProblems(
   );
 }
 
-/** Time for a thread to start, in milliseconds: the configuration module may do a lot when it is imported. */
+/** Maximum time for a thread to start, in milliseconds: importing the configuration module may be slow. */
 const START_TIMEOUT = 30_000;
-/** The longest wait of a timer, in milliseconds. */
+/** Maximum delay of a timer, in milliseconds. */
 const MAX_TIMER = 2_147_483_647;
 
 /**
- * The same target, each of whose attempts runs the handler of `event` in a worker thread. The timeout begins when the
- * thread has started, and a handler that ignores its signal for `GRACE` ends with its thread.
+ * Wraps a target so that each attempt runs the handler of `event` in a worker thread. The timeout starts once
+ * the thread has started; a handler that ignores its signal for `GRACE` is ended together with its thread.
  */
 export function isolatedTarget(target: Target, event: string, pool: ThreadPool): Target {
   const { timeout } = target;
   return {
     ...target,
-    // Has an attempt end that this target should have ended.
+    // A fallback: attempts normally end by the timeout below.
     timeout: Math.min(timeout + START_TIMEOUT + 2 * GRACE, MAX_TIMER),
     async run(job, signal) {
       const thread = pool.take();
@@ -69,7 +77,7 @@ export function isolatedTarget(target: Target, event: string, pool: ThreadPool):
   };
 }
 
-/** Waits until a thread has started; rejects when it cannot, or when the signal aborts first. */
+/** Waits until a thread has started; rejects if it fails to start or the signal aborts first. */
 async function started(thread: HandlerThread, signal: AbortSignal): Promise<void> {
   const { promise, reject } = Promise.withResolvers<never>();
   const timer = setTimeout(() => {
@@ -93,7 +101,7 @@ interface AttemptOptions {
   readonly signal: AbortSignal;
 }
 
-/** Runs a handler in a thread that has started; rejects with its error, or with the timeout once it has ended. */
+/** Runs a handler in a started thread; rejects with its error or, once it has ended, with the timeout. */
 async function attempt(thread: HandlerThread, job: ClaimedJob, options: AttemptOptions): Promise<void> {
   const { event, timeout, signal } = options;
   let timedOut: string | undefined;
@@ -121,14 +129,14 @@ async function attempt(thread: HandlerThread, job: ClaimedJob, options: AttemptO
   if (timedOut !== undefined) throw new AttemptError(timedOut);
 }
 
-/** A thread that has run nothing for this long ends, in milliseconds. */
+/** A thread ends after this long without a run, in milliseconds. */
 const IDLE = 30_000;
 
-/** The worker threads of isolated handlers: one for each running delivery, and those that wait for the next one. */
+/** The worker threads of isolated handlers: one per running delivery, and idle ones. */
 export class ThreadPool implements AsyncDisposable {
   readonly #options: ThreadOptions;
   readonly #threads = new Set<HandlerThread>();
-  /** The one that was used last is the last. */
+  /** In order of last use. */
   readonly #idle = new Map<HandlerThread, NodeJS.Timeout>();
 
   constructor(options: ThreadOptions) {
@@ -140,7 +148,7 @@ export class ThreadPool implements AsyncDisposable {
     return this.#threads.size;
   }
 
-  /** An idle thread, or a new one, for one delivery; it may still be starting. */
+  /** An idle or new thread for one delivery; it may still be starting. */
   take(): HandlerThread {
     for (const [thread, timer] of [...this.#idle].reverse()) {
       clearTimeout(timer);
@@ -157,7 +165,7 @@ export class ThreadPool implements AsyncDisposable {
     return thread;
   }
 
-  /** Takes a thread back when its delivery has ended. */
+  /** Returns a thread to the pool after its delivery has ended. */
   give(thread: HandlerThread): void {
     if (!this.#threads.has(thread)) return;
     if (!thread.usable) {
@@ -178,14 +186,17 @@ export class ThreadPool implements AsyncDisposable {
 }
 
 export interface ThreadOptions {
-  /** The configuration module, absolute. */
+  /** Absolute path of the configuration module. */
   readonly file: string;
-  /** Limit of the JavaScript heap, in MiB. */
+  /** Limit of the JavaScript heap in MiB. */
   readonly memory: number;
   readonly log: HandlerLog;
 }
 
-/** A thread that is told to end is terminated after this, in milliseconds; so is one that ignores an aborted signal. */
+/**
+ * How long a thread that was told to close, or a handler whose signal was aborted, may take, in milliseconds;
+ * then the thread is terminated.
+ */
 const GRACE = 1_000;
 
 interface Run {
@@ -194,13 +205,13 @@ interface Run {
 }
 
 /**
- * A worker thread that runs one handler at a time. States: starting -> idle -> running -> idle; it can end in each, and
- * the delivery that it runs then fails, or is released when an earlier one has ended the thread.
+ * A worker thread that runs one handler at a time. States: starting -> idle -> running -> idle. If it ends
+ * while running, the delivery fails, or is released if an earlier delivery caused the end.
  */
 class HandlerThread {
-  /** Settles when the thread has its handlers, or when it has ended without. */
+  /** Resolves once the thread has imported its handlers; rejects if it ends before. */
   readonly started: Promise<void>;
-  /** Resolves when the thread has ended. */
+  /** Resolves once the thread has ended. */
   readonly ended: Promise<void>;
   readonly #options: ThreadOptions;
   readonly #worker: Worker;
@@ -208,7 +219,7 @@ class HandlerThread {
   #runs = 0;
   #usable = true;
   #terminated = false;
-  /** Why it has ended, or is about to. */
+  /** Why the thread has ended or is about to. */
   #why: Error | undefined;
 
   constructor(options: ThreadOptions) {
@@ -228,7 +239,7 @@ class HandlerThread {
     const ended = Promise.withResolvers<void>();
     this.started = started.promise;
     this.ended = ended.promise;
-    // Nobody may be waiting for it any more.
+    // It may reject while no attempt is waiting for it.
     this.started.catch(() => {});
     this.#worker.on('message', (report: Report) => {
       if (report.kind === 'ready') started.resolve();
@@ -258,11 +269,13 @@ class HandlerThread {
     return this.#terminated;
   }
 
-  /** Runs the handler of an event; rejects with what it throws, or with why the thread has ended meanwhile. */
+  /**
+   * Runs the handler of an event; rejects with its error, or with the reason why the thread ended meanwhile.
+   */
   run(job: ClaimedJob, event: string): Promise<void> {
     const run = { number: ++this.#runs, ended: Promise.withResolvers<void>() };
     this.#run = run;
-    // The body may be a part of a larger buffer, all of which would be copied.
+    // Copied, because the body may be a view of a larger buffer, which would be copied whole.
     const body = Uint8Array.from(job.delivery.body);
     const delivery = { ...job.delivery, body };
     this.#tell({ kind: 'run', run: run.number, event, job: { ...job, delivery } }, [body.buffer]);
@@ -275,14 +288,14 @@ class HandlerThread {
       this.#tell({ kind: 'abort', run: this.#run.number, reason: thrownOf(reason) });
   }
 
-  /** Ends the thread, whatever it is doing. */
+  /** Ends the thread immediately. */
   terminate(): void {
     this.#usable = false;
     this.#terminated = true;
     void this.#worker.terminate();
   }
 
-  /** Ends the thread as if its handlers had no more to do: the listeners for its exit run. */
+  /** Ends the thread through `process.exit`, so that its exit listeners run. */
   async close(): Promise<void> {
     this.#usable = false;
     this.#terminated = true;
@@ -304,7 +317,7 @@ class HandlerThread {
   #handle(report: Exclude<Report, { readonly kind: 'ready' | 'entry' }>): void {
     if (report.kind === 'ending') {
       const { run, why, error } = report;
-      // A thread that fails without a delivery to blame fails the one that it runs, so that none runs for ever.
+      // A failure that belongs to no delivery fails the running one, which would otherwise never end.
       const isOthers = run !== undefined && run !== this.#run?.number;
       this.#fail(why, error && errorOf(error), isOthers ? UncountedError : AttemptError);
     } else if (report.kind === 'stray') {
@@ -332,10 +345,13 @@ class HandlerThread {
   }
 }
 
-/** A thread with more log entries that the main thread has not read yet waits, in characters. */
+/** A thread with more unread log characters than this waits for the main thread. */
 const MAX_UNREAD = 1_048_576;
 
-/** A count of characters that two threads share: what a thread has logged and the main thread has not read yet. */
+/**
+ * A count shared by two threads: the characters that a thread has logged and the main thread has not read
+ * yet.
+ */
 export class UnreadEntries {
   readonly buffer: SharedArrayBuffer;
   readonly #count: Int32Array;
@@ -345,7 +361,7 @@ export class UnreadEntries {
     this.#count = new Int32Array(buffer);
   }
 
-  /** Counts an entry that is sent next; blocks the thread while there are too many, so that they take no more memory. */
+  /** Counts an entry about to be sent; blocks the thread while too much is unread, which bounds memory. */
   wrote(length: number): void {
     for (let unread = Atomics.load(this.#count, 0); unread > MAX_UNREAD; ) {
       Atomics.wait(this.#count, 0, unread);

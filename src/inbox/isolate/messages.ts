@@ -1,15 +1,15 @@
 import { describeError } from '../../core/errors.ts';
 import type { ClaimedJob, HandlerLog } from '../delivery.ts';
 
-/** What a thread is started with. */
+/** The data that a thread starts with. */
 export interface ThreadData {
-  /** The configuration module, absolute. */
+  /** Absolute path of the configuration module. */
   readonly file: string;
-  /** See unread-entries.ts. */
+  /** The buffer of `UnreadEntries`. */
   readonly unread: SharedArrayBuffer;
 }
 
-/** What a thread is told. The deliveries that it handles are numbered: `run`. */
+/** Messages to a thread. `run` numbers the deliveries that it handles. */
 export type Order =
   | { readonly kind: 'run'; readonly run: number; readonly event: string; readonly job: ClaimedJob }
   | { readonly kind: 'abort'; readonly run: number; readonly reason: Thrown }
@@ -24,16 +24,16 @@ export interface Entry {
   readonly message: string;
 }
 
-/** What a thread says. */
+/** Messages from a thread. */
 export type Report =
-  /** It has its handlers. */
+  /** The handlers are imported. */
   | { readonly kind: 'ready' }
   | { readonly kind: 'entry'; readonly entry: Entry }
-  /** A handler has ended, with the error that it threw. */
+  /** A handler has ended, possibly with an error. */
   | { readonly kind: 'ended'; readonly run: number; readonly error?: Thrown }
-  /** Nobody handled an error of a delivery whose handler had ended before: the thread takes no further one. */
+  /** An uncaught error of a delivery whose handler had already ended; the thread accepts no more runs. */
   | { readonly kind: 'stray'; readonly error: Thrown }
-  /** The thread ends, because of the delivery `run` if that is known. */
+  /** The thread ends, caused by the delivery `run` if known. */
   | {
       readonly kind: 'ending';
       readonly run: number | undefined;
@@ -41,7 +41,7 @@ export type Report =
       readonly error?: Thrown;
     };
 
-/** An error on its way between threads: a clone of the error itself would lose its class and its own fields. */
+/** An error in transit between threads: a structured clone would lose its class and custom fields. */
 export interface Thrown {
   readonly name: string;
   readonly message: string;
@@ -49,7 +49,7 @@ export interface Thrown {
   readonly code: string | undefined;
 }
 
-/** What another thread is told of something thrown; whatever it was. */
+/** Serializes any thrown value for another thread. */
 export function thrownOf(error: unknown): Thrown {
   const text = describeError(error);
   const end = text.indexOf(': ');
@@ -57,7 +57,7 @@ export function thrownOf(error: unknown): Thrown {
   return { name, message, stack: textOf(error, 'stack'), code: textOf(error, 'code') };
 }
 
-/** The error that another thread has thrown, of a class with the same name. */
+/** Recreates an error of another thread, with a class of the same name. */
 export function errorOf({ name, message, stack, code }: Thrown): Error {
   const { [name]: Named = Error } = { [name]: class extends Error {} };
   const error = new Named(message);

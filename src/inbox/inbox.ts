@@ -80,8 +80,9 @@ export interface Backlog {
   /** Open jobs whose time has not come yet; absent if there are none. */
   readonly planned?: number;
   /**
-   * When the oldest due job became due: its delivery was received or its time came. Jobs whose time has not
-   * come, and jobs behind them in the order of their key, are not counted. Undefined if no job is due.
+   * When the oldest open job started to wait: when its delivery was received or its time came. Jobs whose
+   * time has not come, and jobs behind them in the order of their key, are not counted. Undefined if no other
+   * job is open.
    */
   readonly oldestAt: number | undefined;
   readonly dead: number;

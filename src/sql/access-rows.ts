@@ -1,7 +1,7 @@
 import type { AuditData, AuditEvent } from '../access/audit.ts';
 import type { MaybePromise } from '../core/maybe-promise.ts';
 
-/** A token as the database has it: never the token itself. Times are in milliseconds since the epoch. */
+/** A token as stored: never the token itself. Times are in milliseconds since the epoch. */
 export interface StoredToken {
   readonly name: string;
   /** The digest of the token. */
@@ -10,32 +10,34 @@ export interface StoredToken {
   readonly createdAt: number;
   readonly expiresAt: number | null;
   readonly revokedAt: number | null;
-  /** The last use that was noted. */
+  /** The last recorded use. */
   readonly usedAt: number | null;
 }
 
 export type NewToken = Pick<StoredToken, 'name' | 'digest' | 'scopes' | 'createdAt' | 'expiresAt'>;
 
-/** Maximum tokens that are not revoked: each process keeps all of them in memory. */
+/** Maximum number of unrevoked tokens, all of which each process keeps in memory. */
 export const MAX_TOKENS = 1_000;
 
-/** The tokens of REST and GraphQL. Fails with StoreUnavailableError. */
+/** The API tokens of REST and GraphQL. Fails with StoreUnavailableError. */
 export interface ApiTokens {
-  /** All tokens in the order in which they were made. */
+  /** All tokens in order of creation. */
   list(): MaybePromise<readonly StoredToken[]>;
-  /** Those that are not revoked. */
+  /** The unrevoked tokens. */
   live(): MaybePromise<readonly StoredToken[]>;
-  /** Stores a token; resolves to false when one that is not revoked has its name, or there are too many. */
+  /**
+   * Stores a token; resolves to false if an unrevoked token has the same name or there are too many tokens.
+   */
   create(token: NewToken): Promise<boolean>;
-  /** Revokes the token with a name; resolves to false when there is none. */
+  /** Revokes a token by name; resolves to false if there is none. */
   revoke(name: string, at: number): Promise<boolean>;
-  /** Notes last uses by digest, which are never set back. */
+  /** Records last uses by digest; they never move backwards. */
   noteUses(uses: ReadonlyMap<string, number>): Promise<void>;
 }
 
 export const TOKEN_COLUMNS = 'name, digest, scopes, created_at, expires_at, revoked_at, used_at';
 
-/** The token of a row of these columns. */
+/** Reads a token from a row of `TOKEN_COLUMNS`. */
 export function tokenOf(row: readonly unknown[]): StoredToken {
   const [name, digest, scopes, createdAt, ...times] = row;
   const [expiresAt, revokedAt, usedAt] = times.map((time) => (time === null ? null : Number(time)));
@@ -52,10 +54,10 @@ export function tokenOf(row: readonly unknown[]): StoredToken {
   };
 }
 
-/** Maximum number of events that a step removes by their age, and as many by their number. */
+/** Maximum number of events that a step removes by age, and again by count. */
 export const PRUNE_WINDOW = 500;
 
-/** An event as it is stored, in the order of the columns at, action, principal, type, data. */
+/** A stored event: the columns at, action, principal, type, data. */
 type AuditRow = readonly [at: number, action: number, principal: string, type: string, data: string];
 
 export function rowOf({ at, isAction, principal, type, data }: AuditEvent): AuditRow {

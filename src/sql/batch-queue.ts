@@ -4,16 +4,19 @@ import { type DatabaseObserver, unobserved } from './observer.ts';
 /** Maximum number of writes per batch, which bounds the latency of its first write. */
 const MAX_BATCH = 1024;
 
-/** The result of one write: the rows it returned, in the form of its engine, or why it changed nothing. */
+/**
+ * The result of one write: the rows it returned, in the engine's format, or the error because of which it
+ * changed nothing.
+ */
 export type WriteResult<R> =
   | { readonly rows: R }
   /** A string is wrapped in a StoreUnavailableError. */
   | { readonly error: string | StoreUnavailableError };
 
-/** The results of a batch, write by write. */
+/** The results of a batch, in the order of its writes. */
 export interface BatchResult<R> {
   readonly results: readonly WriteResult<R>[];
-  /** Why no later write can be durable. */
+  /** The reason why no later write can be durable. */
   readonly fatal?: string;
   /** Whether the next batch belongs to the same commit. */
   readonly commitContinues?: boolean;
@@ -28,13 +31,13 @@ export interface BatchQueueOptions<W, R> {
   /** Called once, when no later write can be durable. */
   onFatal?(error: StoreUnavailableError): void;
   readonly observer?: DatabaseObserver;
-  /** Maximum number of batches in flight; default 1. */
+  /** Maximum number of batches in flight. Default: 1. */
   readonly concurrency?: number;
-  /** Minimum size of a batch that is sent while another one is in flight; default 1. */
+  /** Minimum size of a batch to send while another is in flight. Default: 1. */
   readonly minBatch?: number;
-  /** While nothing is in flight, a batch of this size is sent before the tick ends; default: never. */
+  /** If nothing is in flight, a batch of this size is sent before the tick ends. Default: never. */
   readonly eagerBatch?: number;
-  /** Maximum time that a write waits before it is sent, in milliseconds; then it is refused. Default: no limit. */
+  /** Maximum time that a write waits to be sent, in milliseconds; then it is refused. Default: no limit. */
   readonly maxWait?: number;
 }
 
@@ -42,20 +45,20 @@ const DEFAULTS = { observer: unobserved, concurrency: 1, minBatch: 1 };
 
 interface Waiting<W, R> {
   readonly write: W;
-  /** When it was submitted, in milliseconds; set only with `maxWait`. */
+  /** When it was submitted, in milliseconds; set only if `maxWait` is. */
   readonly since: number;
   resolve(rows: R): void;
   reject(error: Error): void;
 }
 
 /**
- * Group commit: while a batch is in flight, the writes that arrive form the next one. With a higher `concurrency` waiting
- * writes are also sent at the end of a tick, if there are `minBatch` of them.
+ * Group commit: writes that arrive while a batch is in flight form the next one. With a higher `concurrency`,
+ * waiting writes are also sent at the end of a tick if there are at least `minBatch` of them.
  */
 export class BatchQueue<W, R> implements AsyncDisposable {
   readonly #options: BatchQueueOptions<W, R> & typeof DEFAULTS;
   #waiting: Waiting<W, R>[] = [];
-  /** The totals so far of a commit that spans several batches. */
+  /** The totals of a commit that spans several batches. */
   #commit: { writes: number; failed: number; readonly began: number } | undefined;
   /** Batches that are scheduled or in flight. */
   #inFlight = 0;
@@ -63,7 +66,7 @@ export class BatchQueue<W, R> implements AsyncDisposable {
   #refusal: StoreUnavailableError | undefined;
   #idle: PromiseWithResolvers<void> | undefined;
   #waitTimer: NodeJS.Timeout | undefined;
-  /** When the write was submitted that tells how late the queue is; 0 for none. */
+  /** When the timed write was submitted, which measures the delay of the queue; 0 if there is none. */
   #probedAt = 0;
 
   constructor(options: BatchQueueOptions<W, R>) {
@@ -98,12 +101,14 @@ export class BatchQueue<W, R> implements AsyncDisposable {
     return promise;
   }
 
-  /** The time that a write has been waiting for its result, in milliseconds; 0 when none is. */
+  /** How long a write has been waiting for its result, in milliseconds; 0 if none is waiting. */
   get delay(): number {
     return this.#probedAt === 0 ? 0 : performance.now() - this.#probedAt;
   }
 
-  /** One write at a time is timed: those that come meanwhile wait no longer than it and its successor. */
+  /**
+   * Only one write at a time is timed: writes submitted meanwhile wait no longer than it and the next one.
+   */
   #probe(write: Promise<unknown>): void {
     this.#probedAt = performance.now();
     const end = () => {
@@ -112,7 +117,7 @@ export class BatchQueue<W, R> implements AsyncDisposable {
     write.then(end, end);
   }
 
-  /** Refuses every waiting and later write, because none can be durable any more. */
+  /** Refuses all waiting and later writes, because they could not be durable. */
   fail(error: StoreUnavailableError): void {
     if (this.#refusal !== undefined) return;
     this.#refuse(error);
@@ -130,7 +135,7 @@ export class BatchQueue<W, R> implements AsyncDisposable {
     for (const waiting of this.#waiting.splice(0)) waiting.reject(error);
   }
 
-  /** Resolves once nothing waits and nothing is in flight. */
+  /** Resolves once no write is waiting or in flight. */
   async idle(): Promise<void> {
     if (this.#inFlight === 0) return;
     this.#idle ??= Promise.withResolvers<void>();
@@ -138,13 +143,13 @@ export class BatchQueue<W, R> implements AsyncDisposable {
   }
 
   readonly #flushScheduled = (): void => {
-    // An eager batch was sent already.
+    // An eager batch was sent meanwhile.
     if (!this.#scheduled) return;
     this.#scheduled = false;
     this.#flush();
   };
 
-  /** Sends the waiting writes as a batch that `#inFlight` counts already. */
+  /** Sends the waiting writes as a batch; `#inFlight` already counts it. */
   #flush(): void {
     const batch = this.#waiting.splice(0, MAX_BATCH);
     if (batch.length === 0) {
@@ -169,7 +174,7 @@ export class BatchQueue<W, R> implements AsyncDisposable {
     began: number,
   ): void {
     if (fatal !== undefined) this.fail(new StoreUnavailableError(`The store is no longer durable: ${fatal}`));
-    // Before resolving anything, so that the engine stays busy.
+    // Sent before results are resolved, to keep the engine busy.
     this.#flush();
     let failed = 0;
     let i = 0;
@@ -193,7 +198,7 @@ export class BatchQueue<W, R> implements AsyncDisposable {
     this.#options.observer.batch(commit.writes, commit.failed, (performance.now() - commit.began) / 1_000);
   }
 
-  /** Refuses the writes that waited for `maxWait`; none of them was sent. */
+  /** Refuses writes that have waited for `maxWait`; they were not sent. */
   readonly #refuseLate = (): void => {
     this.#waitTimer = undefined;
     const oldest = this.#waiting[0];

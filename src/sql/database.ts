@@ -11,99 +11,111 @@ import type { UserIndexOptions } from './list-sql.ts';
 import type { DatabaseObserver } from './observer.ts';
 import type { HeldWal } from './sqlite-writer/checkpointer.ts';
 
-/** A process that has the database open. */
+/** A process that has opened the database. */
 interface DatabaseProcess {
-  /** Its host and its number there. */
+  /** Host name and process id. */
   readonly name: string;
   /** Milliseconds since the epoch. */
   readonly since: number;
 }
 
-/** An open database: the stores of users and deliveries on one engine. The opener disposes of it. */
+/**
+ * An open database: the stores of users and deliveries on one engine. The caller that opened it must dispose
+ * of it.
+ */
 export interface Database extends AsyncDisposable {
   readonly users: DatabaseUserStore;
-  /** What is done to users, whichever process on the database does it. */
+  /** The changes of users, made by any process on the database. */
   readonly userFeed: UserEventFeed;
-  /** What it keeps of that. */
+  /** The stored changes of users. */
   readonly userEvents: UserEventLog;
   readonly inbox: Inbox;
   readonly deliveries: DeliveryLog;
   readonly apiTokens: ApiTokens;
-  /** The processes that have this database open, this one too; absent where there can only be one. */
+  /** The processes that have opened this database, including this one; absent if there can be only one. */
   processes?(): Promise<readonly DatabaseProcess[]>;
   readonly audit: AuditStore;
-  /** One read from each table of the doors; throws or rejects when the engine does not answer. */
+  /** Reads one row from each table that the doors use; throws or rejects if the engine does not answer. */
   ping(): MaybePromise<void>;
   /**
-   * A commit through the write queue that stores nothing, as slow as a real one, on the pages that users and deliveries go
-   * to; throws or rejects when writes fail.
+   * Makes an empty commit through the write queue that is as slow as a real one and touches the pages that
+   * users and deliveries are written to; throws or rejects if writes fail.
    */
   pingWriter(): MaybePromise<void>;
-  /** The time that a write of users has been waiting for its commit, in milliseconds; 0 when none is. */
+  /** How long a write of users has been waiting for its commit, in milliseconds; 0 if none is waiting. */
   writeDelay(): number;
-  /** Size of the WAL of an SQLite file, 0 without a file; absent on other engines. */
+  /** Size of the WAL of an SQLite file in bytes, 0 in memory; absent on other engines. */
   walBytes?(): number;
   /**
-   * Aborts once durability is lost (a failed fsync); its reason is the error. Every later write fails, and the process
-   * should exit.
+   * Aborts once durability is lost (a failed fsync), with the error as its reason. All later writes fail, and
+   * the process should exit.
    */
   readonly failed: AbortSignal;
 }
 
-/** Reads what the doors read, where it is new: a damaged page fails the reads of its table and no others. */
+/** Reads the newest rows that the doors use. A damaged page fails only reads of its table. */
 export const PING = `
   SELECT (SELECT email FROM users ORDER BY id LIMIT 1), (SELECT email FROM users ORDER BY id DESC LIMIT 1),
     (SELECT id FROM deliveries ORDER BY seq DESC LIMIT 1), (SELECT status FROM jobs ORDER BY seq DESC LIMIT 1)`;
 
-/** How a database is opened. */
+/** Options for opening a database. */
 export interface OpenOptions {
   readonly observer?: DatabaseObserver;
-  /** A replica that users are read from; PostgreSQL only. */
+  /** A replica to read users from; PostgreSQL only. */
   readonly replica?: Replica | undefined;
-  /** Whether to bring the schema up to date; default true. With false an outdated schema is an error. */
+  /** Whether to bring the schema up to date; if false, an outdated schema is an error. Default: true. */
   readonly mayMigrate?: boolean;
   /**
-   * Whether a service runs on the database: then it must be writable, and an SQLite file takes no second service, in
-   * this process neither. Who opens the file without this is not held up. Default false.
+   * Whether a service will run on the database. It must then be writable, and an SQLite file refuses a second
+   * service, even in the same process. Opening the file without this option does not conflict with a service.
+   * Default: false.
    */
   readonly forService?: boolean;
   /**
-   * Whether reads that can take long run on a thread of their own, so that the caller's goes on meanwhile; of an SQLite
-   * file only. The thread begins with the first of them. Default true.
+   * Whether to run potentially long reads of an SQLite file on a separate thread, which starts with the first
+   * one. Default: true.
    */
   readonly readThread?: boolean;
-  /** What the users are indexed for; when absent the indexes stay, and lists find users by their ids only. */
+  /** Which indexes of users to keep. If absent, indexes stay as they are, and lists find users only by id. */
   readonly userIndexes?: UserIndexOptions | undefined;
-  /** Which events of users are kept; when absent nothing is removed. */
+  /** Which events of users to keep; if absent, none are removed. */
   readonly userEvents?: EventLimits | undefined;
-  /** Called while a reader has held the WAL of an SQLite file for 10 s, and again whenever that time has doubled. */
+  /**
+   * Called when a reader has held the WAL of an SQLite file for 10 s, and again each time that duration has
+   * doubled.
+   */
   readonly onHeldWal?: ((held: HeldWal) => void) | undefined;
 }
 
 /** A read replica of the database. */
 export interface Replica {
   readonly url: string;
-  /** After a write of its own, a process reads from the primary for this long, in milliseconds. */
+  /** After its own write, a process reads from the primary for this long, in milliseconds. */
   readonly readYourWrites: number;
 }
 
 const SQLITE = 'sqlite:';
 const SEVERAL = /^(?<scheme>postgres(?:ql)?:\/\/)(?<user>[^/?#]*@)?(?<hosts>[^/?#@]+)(?<rest>.*)$/s;
 
-/** A parsed database URL: an SQLite file (or `:memory:`), or a PostgreSQL database by the URL itself. */
+/**
+ * A parsed database URL: `place` is the path of an SQLite file (or `:memory:`), or the URL itself for
+ * PostgreSQL.
+ */
 interface DatabaseAddress {
   readonly engine: 'sqlite' | 'postgres';
   readonly place: string;
 }
 
-/** Parses a database URL; undefined for anything else. */
+/** Parses a database URL; returns undefined for any other text. */
 export function parseDatabaseUrl(url: string): DatabaseAddress | undefined {
   if (url.startsWith(SQLITE)) return { engine: 'sqlite', place: url.slice(SQLITE.length) };
   if (/^postgres(?:ql)?:\/\//.test(url)) return { engine: 'postgres', place: url };
   return undefined;
 }
 
-/** Parses a database URL. Throws DatabaseOpenError, without the URL: it can hold a password. */
+/**
+ * Parses a database URL. Throws DatabaseOpenError; the message omits the URL, which may contain a password.
+ */
 export function databaseAt(url: string): DatabaseAddress {
   const address = parseDatabaseUrl(url);
   if (address !== undefined) return address;
@@ -113,8 +125,8 @@ export function databaseAt(url: string): DatabaseAddress {
 }
 
 /**
- * The URLs of the servers in a database URL, in its order: `postgres://user@one:5432,two:5433/db` names two servers.
- * Any other URL is returned as it is.
+ * The URL of each server in a database URL, in order: `postgres://user@one:5432,two:5433/db` names two
+ * servers. Any other URL is returned unchanged.
  */
 export function serverUrls(url: string): readonly string[] {
   const { scheme, user = '', hosts, rest } = SEVERAL.exec(url)?.groups ?? {};

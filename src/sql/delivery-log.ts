@@ -21,7 +21,7 @@ import {
   successEntry,
 } from './inbox-sql.ts';
 
-/** A row, column by column. */
+/** A row as an array of columns. */
 type Row = readonly unknown[];
 
 const summary = (size: string) => `
@@ -29,25 +29,31 @@ const summary = (size: string) => `
   (SELECT CAST(coalesce(sum(attempts), 0) AS int) FROM jobs WHERE delivery = d.seq),
   (SELECT min(${PLANNED_AT}) FROM jobs WHERE delivery = d.seq)`;
 
-/** The condition of a filter; null parameters match everything. `contains` is that of a text in the body. */
+/**
+ * The condition of a filter; null parameters match everything. `contains` is the condition on text in the
+ * body.
+ */
 const matches = (contains: string) => `
   (CAST($4 AS text) IS NULL OR event = $4 OR sender_event = $4) AND (CAST($5 AS text) IS NULL OR source = $5)
   AND (CAST($6 AS bigint) IS NULL OR received_at >= $6) AND (CAST($7 AS bigint) IS NULL OR received_at < $7)
   AND (CAST($8 AS text) IS NULL OR ${STATUS} = $8) AND (CAST($9 AS text) IS NULL OR ${contains})`;
 
-/** Sorts behind every character of an id. */
+/** Sorts after every character of an id. */
 const LAST = '\u{10ffff}';
 
 /** Maximum number of deliveries that a page scans: reads of SQLite block the event loop. */
 const WINDOW = 5_000;
-/** The same for one that looks into the bodies. */
+/** The same for a search in bodies. */
 const TEXT_WINDOW = 500;
-/** A page ends behind the delivery with which the names of its events have so many bytes: senders choose them. */
+/**
+ * A page ends after the delivery whose event names bring their total size to this many bytes: senders choose
+ * them.
+ */
 const MAX_EVENT_BYTES = 256 * 1024;
 
 type Listing = ReturnType<typeof listing>;
 
-/** The statements of a page: where its window ends, and the matches in the window. */
+/** The statements of a page: the first finds the end of its window, the second the matches within. */
 function listing(forward: boolean, window: number, { size, contains }: LogSql) {
   const [beyond, within, last, order] = forward ? ['>', '<=', 'max', 'ASC'] : ['<', '>=', 'min', 'DESC'];
   return {
@@ -73,7 +79,7 @@ const JOBS = `
   SELECT seq, target, ${JOB_STATUS}, attempts, due_at, error, finished_at, crashes, ${PLANNED_AT}, ${SUCCESS}
   FROM jobs WHERE delivery = $1 ORDER BY seq`;
 
-/** The ids of the deliveries with the dedup key $1: one index lookup per source, of which there are few. */
+/** Ids of the deliveries with dedup key $1: one index lookup per source, of which there are few. */
 const BY_SENDER = `
   WITH RECURSIVE senders (source) AS (
     SELECT min(source) FROM deliveries WHERE dedup_key IS NOT NULL
@@ -82,26 +88,26 @@ const BY_SENDER = `
     FROM senders WHERE senders.source IS NOT NULL)
   SELECT d.id FROM senders, deliveries AS d WHERE d.source = senders.source AND d.dedup_key = $1`;
 
-/** Where an engine finds deliveries by their ids, and the bodies of the row `d`. */
+/** Engine-specific parts of the statements. */
 interface LogSql {
-  /** The condition on the delivery `d` with the id `$1`. */
+  /** The condition on row `d` to have the id `$1`. */
   readonly exact: string;
-  /** Selects up to `$3` ids from `$1` to below `$2`. */
+  /** Selects up to `$3` ids from `$1`, inclusive, to `$2`, exclusive. */
   readonly range: string;
   readonly body: string;
   /** Size of the body in bytes. */
   readonly size: string;
-  /** The condition that the body holds the text `$9`. */
+  /** The condition that the body contains the text `$9`. */
   readonly contains: string;
 }
 
-/** The delivery log of a database. The engines share the statements that read. */
+/** The delivery log of a database; both engines share its read statements. */
 export abstract class DatabaseDeliveryLog implements DeliveryLog {
   abstract readonly maxChanges: number;
   readonly #find: string;
   readonly #exact: string;
   readonly #range: string;
-  /** The statements of a page, by its direction and by whether it looks into the bodies. */
+  /** The statements of a page, by direction and by whether bodies are searched. */
   readonly #listing: (forward: boolean, inBodies: boolean) => Listing;
 
   constructor(sql: LogSql) {
@@ -122,7 +128,7 @@ export abstract class DatabaseDeliveryLog implements DeliveryLog {
     values: readonly (string | number | null)[],
   ): MaybePromise<readonly Row[]>;
 
-  /** The text that the engine stores for a text. */
+  /** A text as the engine stores it. */
   protected encode<T extends string | null>(text: T): T {
     return text;
   }
@@ -137,7 +143,7 @@ export abstract class DatabaseDeliveryLog implements DeliveryLog {
     return text;
   }
 
-  /** Waits until every `seq` below one that was seen before is visible, or will never be. */
+  /** Waits until every `seq` below one already seen is visible or was rolled back. */
   protected awaitEarlier(): MaybePromise<void> {}
 
   abstract replay(id: string, jobs: readonly ReplayedJob[], now: number): Promise<boolean>;
@@ -154,9 +160,9 @@ export abstract class DatabaseDeliveryLog implements DeliveryLog {
     return whenReady(this.read(window, [from]), ([bounds]) => {
       const [edge, looked] = (bounds ?? []) as [(number | null)?, number?];
       if (edge === null || edge === undefined) return { items: [], next: undefined };
-      // In order of arrival, no delivery may be skipped that has a lower `seq` but is not committed yet.
+      // In order of arrival, a page must not skip deliveries with a lower `seq` that are not committed yet.
       return whenReady(forward ? this.awaitEarlier() : undefined, () => {
-        // One more than the limit, to know whether there is another page.
+        // One more than the limit shows whether there is another page.
         const values = [from, edge, limit + 1, ...this.#conditions(filter)];
         return whenReady(this.read(matching, values), (rows) => {
           const items = rows.slice(0, limit).map((row) => this.#summary(row));
@@ -205,7 +211,7 @@ export abstract class DatabaseDeliveryLog implements DeliveryLog {
       since ?? null,
       until ?? null,
       status ?? null,
-      // No engine takes NUL in a text.
+      // Neither engine accepts NUL in a text.
       text?.replaceAll('\0', '') ?? null,
     ];
   }
@@ -244,7 +250,7 @@ export abstract class DatabaseDeliveryLog implements DeliveryLog {
     const [seq, target, status, attempts, due, error, finishedAt, crashes, plannedAt] = row as Columns & Row;
     const texts = { target: this.decode(target), error: this.decode(error) };
     const history = [...(entries.get(seq) ?? []), ...successEntry(row.slice(9))];
-    // A priority counts as waiting.
+    // A priority moves `due_at` before the receipt.
     const dueAt = Math.max(due, receivedAt);
     return { ...texts, status, attempts, dueAt, plannedAt, finishedAt, crashes, history };
   }

@@ -1,28 +1,28 @@
 import { DeliveryIds, ENQUEUE_SOURCE } from '../inbox/delivery.ts';
 import { ENQUEUE_IN_POSTGRES, storable } from './postgres/text.ts';
 
-/** A delivery that a program stores in a transaction of its own. */
+/** A delivery that a program enqueues in its own transaction. */
 export interface DeliveryToEnqueue {
   readonly event: string;
   /** The handler's data: any JSON value. */
   readonly data?: unknown;
-  /** The same for all that enqueue one delivery: it is handled once. Default: none. */
+  /** Deliveries with the same key are handled once. Default: none. */
   readonly dedupKey?: string | undefined;
 }
 
-/** A connection to the SQLite file: that of node:sqlite, or of better-sqlite3. */
+/** A connection to the SQLite file, from node:sqlite or better-sqlite3. */
 export interface SqliteConnection {
   prepare(sql: string): { run(...values: (string | number | null | Uint8Array)[]): unknown };
 }
 
-/** A connection to PostgreSQL: a client of pg. A pool would run the statement outside of the transaction. */
+/** A PostgreSQL connection: a client of pg. A pool would run the statement outside the transaction. */
 export interface PostgresClient {
   query(text: string, values: (string | number | null | Uint8Array)[]): Promise<unknown>;
 }
 
-/** A statement that enqueues a delivery, for any driver of PostgreSQL. */
+/** A statement that enqueues a delivery, for any PostgreSQL driver. */
 export interface EnqueueStatement {
-  /** The id that the delivery will have. */
+  /** The id of the delivery. */
   readonly id: string;
   readonly text: string;
   readonly values: (string | number | null | Uint8Array)[];
@@ -34,8 +34,8 @@ const INSERT = `
 const ids = new DeliveryIds();
 
 /**
- * Enqueues a delivery in the transaction that is open on a connection of the caller: a service handles it once that is
- * committed, and nobody sees it otherwise. Returns the id that the delivery will have; on PostgreSQL a promise of it.
+ * Enqueues a delivery in the transaction that is open on the caller's connection. A service handles it after
+ * the commit; a rollback discards it. Returns the id of the delivery; on PostgreSQL, a promise of it.
  */
 export function enqueue(connection: SqliteConnection, delivery: DeliveryToEnqueue): string;
 export function enqueue(connection: PostgresClient, delivery: DeliveryToEnqueue): Promise<string>;
@@ -52,7 +52,7 @@ export function enqueue(
   return id;
 }
 
-/** The statement that `enqueue` runs on PostgreSQL. It also wakes the services, with the commit. */
+/** The statement that `enqueue` runs on PostgreSQL. It also notifies the services at the commit. */
 export function enqueueStatement(delivery: DeliveryToEnqueue): EnqueueStatement {
   const { id, event, body, receivedAt, dedupKey } = rowOf(delivery);
   const values = [id, ENQUEUE_SOURCE, storable(event), body, receivedAt, storable(dedupKey)];

@@ -1,6 +1,6 @@
 import type { UserEventLog } from '../relations/events.ts';
 
-/** Which events of users are kept. */
+/** Limits on the stored events of users. */
 export interface EventLimits {
   /** Maximum number of events. */
   readonly max: number;
@@ -10,10 +10,10 @@ export interface EventLimits {
 
 /** Time between two removals, in milliseconds. */
 const INTERVAL = 15_000;
-/** Events removed per write, so that no other write waits long behind it. */
+/** Maximum number of events removed per write, so that other writes do not wait long. */
 const BATCH = 1_000;
 
-/** Removes old events of users, at an interval. */
+/** Removes old events of users at an interval. */
 export class EventRetention implements AsyncDisposable {
   readonly #log: UserEventLog;
   readonly #limits: EventLimits;
@@ -24,11 +24,11 @@ export class EventRetention implements AsyncDisposable {
   constructor(log: UserEventLog, limits: EventLimits) {
     this.#log = log;
     this.#limits = limits;
-    // What a removal that fails has left is removed by the next one.
+    // If a removal fails, the next one continues.
     this.#timer = setInterval(() => void this.prune().catch(() => {}), INTERVAL).unref();
   }
 
-  /** Removes everything that is due. */
+  /** Removes all events that are due. */
   prune(): Promise<void> {
     this.#running ??= this.#prune().finally(() => {
       this.#running = undefined;

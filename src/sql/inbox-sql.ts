@@ -4,9 +4,9 @@ import type { Backlog } from '../inbox/inbox.ts';
 import type { DeliveryStatus } from '../inbox/operations.ts';
 import { ALERT_CHECKPOINT, ALERT_PREFIX, type AttemptEntry, MAX_COUNTED } from '../inbox/prune.ts';
 
-// SQL of the inbox that both engines share.
+// Inbox SQL shared by both engines.
 
-/** The conditions on jobs that decide the status of a delivery, the first match first. */
+/** Conditions on jobs that determine the status of a delivery; the first match counts. */
 const STATUS_OF: readonly (readonly [DeliveryStatus, string])[] = [
   ['processing', `status = 'open' AND owner IS NOT NULL`],
   ['pending', `status = 'open'`],
@@ -19,20 +19,20 @@ const CASES = STATUS_OF.map(
 );
 
 /**
- * An expression for the status of the delivery in row `d`. It reads only the jobs of that delivery, whichever index the
- * planner would prefer for each condition alone.
+ * An expression for the status of the delivery in row `d`. It is one subquery, so it reads only that
+ * delivery's jobs, whatever index the planner would choose for a single condition.
  */
 export const STATUS = `(SELECT CASE ${CASES.join(' ')} ELSE 'unhandled' END FROM jobs WHERE delivery = d.seq)`;
 
-/** The status of a job as operators see it: an open one is pending, or processing while it is leased. */
+/** The status of a job for operators: an open job is pending, or processing while it is leased. */
 export const JOB_STATUS = `CASE WHEN status <> 'open' THEN status WHEN owner IS NULL THEN 'pending' ELSE 'processing' END`;
 
-/** The time that a job waits for, until its first attempt. */
+/** The planned time of a job before its first attempt; null otherwise. */
 export const PLANNED_AT = `CASE WHEN status = 'open' AND owner IS NULL AND attempts = 0 THEN run_at END`;
 
 /**
- * The targets of open jobs, one index lookup per target (a loose index scan): jobs are many, targets few. Where a job waits
- * for its order, another one does not.
+ * The targets of open jobs, by one index lookup per target (a loose index scan), because jobs are many and
+ * targets few. Blocked jobs can be left out: each waits behind an unblocked job of the same target.
  */
 export const WAITING_TARGETS = `
   WITH RECURSIVE waiting (target) AS (
@@ -41,24 +41,24 @@ export const WAITING_TARGETS = `
     SELECT (SELECT min(jobs.target) FROM jobs WHERE status = 'open' AND NOT blocked AND jobs.target > waiting.target)
     FROM waiting WHERE waiting.target IS NOT NULL)`;
 
-/** How much earlier a job that is due at once counts as due, by its priority, in milliseconds. */
+/** How much earlier a job counts as due because of its priority, in milliseconds. */
 export const HEAD_START = `jobs.priority * ${PRIORITY_LEVEL}`;
 
-/** What the rows of a delivery hold in bodies and headers, in bytes. */
+/** The size of a delivery's body and headers, in bytes. */
 export const DELIVERY_BYTES = 'octet_length(body) + coalesce(octet_length(headers), 0)';
 
-/** Estimated size of the rows and index entries of a delivery, without its body and its headers, in bytes. */
+/** Estimated size of a delivery's rows and index entries without body and headers, in bytes. */
 export const DELIVERY_OVERHEAD = 500;
 
-/** A column of all open jobs: of those that wait for their order, and of the others, each by an index. */
+/** A column of all open jobs, blocked and unblocked, each by its own index. */
 export const openJobs = (column: string) => `
   SELECT ${column} FROM jobs WHERE status = 'open' AND NOT blocked UNION ALL
   SELECT ${column} FROM jobs WHERE status = 'open' AND order_key IS NOT NULL AND blocked`;
 
 /**
- * The counts of open and dead jobs, and of those that wait for their time. When the oldest delivery was received that has
- * an open job without a time, and the oldest time that has come; what is behind a job that waits for its time in the
- * order of their key is left out. `now` is an expression.
+ * Counts open, dead and planned jobs, and finds the oldest waiting ones: the receipt of the oldest delivery
+ * with an open job without a planned time, and the oldest planned time that has come. Jobs behind a planned
+ * job in the order of their key are left out. `now` is an SQL expression.
  */
 export const backlogAt = (now: string) => `
   ${WAITING_TARGETS},
@@ -92,18 +92,18 @@ export function readBacklog({ open, dead, planned, receivedAt, runAt }: BacklogR
   return { open, dead, oldestAt, ...(planned > 0 && { planned }) };
 }
 
-/** A row, column by column. */
+/** A row as an array of columns. */
 type Row = readonly unknown[];
 
-/** The entries of the jobs of the delivery `$1`. */
+/** The attempts of the jobs of delivery `$1`. */
 export const ATTEMPTS = `
   SELECT job, attempt, outcome, started_at, duration, process, status, answer, error FROM attempts
   WHERE job IN (SELECT seq FROM jobs WHERE delivery = $1) ORDER BY seq`;
 
-/** The columns of a job that say how it was handled, when that has no row of its own. */
+/** The columns of a job that record a success, which usually has no row in `attempts`. */
 export const SUCCESS = 'attempts, finished_at, duration, ended_by';
 
-/** The entries by the number of their job; `decode` is the inverse of how the engine stores a text. */
+/** Groups entries by job number; `decode` reverses the engine's encoding of texts. */
 export function entriesByJob(
   rows: readonly Row[],
   decode: (text: string | null) => string | null,
@@ -130,7 +130,7 @@ export function entriesByJob(
   return new Map([...byJob].map(([job, all]) => [job, all.map(([, entry]) => entry)]));
 }
 
-/** The entry of the success in the columns `SUCCESS`; none where they hold none. */
+/** The history entry of a success recorded in the columns `SUCCESS`; empty if none is recorded. */
 export function successEntry(row: Row): readonly AttemptEntry[] {
   const [attempt, finishedAt, duration, process] = row as [
     number,
@@ -144,8 +144,9 @@ export function successEntry(row: Row): readonly AttemptEntry[] {
 }
 
 /**
- * By target, the jobs that have died after the mark of its alerts and up to `$1`, where the mark is at least `$2` older;
- * one index lookup per target (a loose index scan), and the entries that are counted.
+ * Per target, counts the jobs that died after the checkpoint of its alerts and by `$1`, if the checkpoint is
+ * at least `$2` older. Takes one index lookup per target (a loose index scan) plus the entries that are
+ * counted.
  */
 export const DEAD_LETTERS = `
   WITH RECURSIVE dying (target) AS (
@@ -166,9 +167,9 @@ export const DEAD_LETTERS = `
     FROM alerted WHERE since <= CAST($1 AS bigint) - CAST($2 AS bigint))
   SELECT target, count, since FROM counted WHERE count > 0`;
 
-/** Maximum number of deliveries that are taken in at a time. */
+/** Maximum number of enqueued deliveries to take at a time. */
 const ROWS = 100;
-/** Maximum size of their bodies, in bytes, unless the first one is larger. */
+/** Maximum total size of their bodies in bytes, unless the first one is larger. */
 const BYTES = 4 * 1024 * 1024;
 
 /** The oldest enqueued deliveries. */
@@ -178,11 +179,13 @@ export const OLDEST_ENQUEUED = `
     FROM (SELECT * FROM enqueued ORDER BY seq LIMIT ${ROWS}) AS oldest) AS sized
   WHERE bytes_before < ${BYTES} ORDER BY seq`;
 
-/** Longer keys are stored as a digest, because an index entry takes only a few kilobytes; in characters. */
+/**
+ * Longer keys are stored as a digest, because index entries are limited to a few kilobytes; in characters.
+ */
 const MAX_KEY = 200;
 const DIGEST = 'sha256:';
 
-/** A text of any length as an indexable key: equal keys for equal texts only. */
+/** Turns a text of any length into an indexable key; different texts get different keys. */
 export function storedKey<T extends string | null>(text: T): T;
 export function storedKey(text: string | null): string | null {
   if (text === null || (text.length <= MAX_KEY && !text.startsWith(DIGEST))) return text;

@@ -1,4 +1,4 @@
-// What programs import as `portico/database`.
+// The package entry `portico/database`.
 export { DatabaseOpenError, StoreUnavailableError } from '../core/errors.ts';
 export type { Database } from './database.ts';
 export {

@@ -12,21 +12,24 @@ import {
 } from '../relations/lists.ts';
 import type { SearchLevel } from '../relations/user.ts';
 
-/** The rows of a page as they leave the thread that reads them. */
+/** The rows of a page as the reading thread returns them. */
 export interface PackedRows {
-  /** The users as JSON objects with commas between, in the order of reading; UTF-8. */
+  /** The users as JSON objects separated by commas, in reading order; UTF-8. */
   readonly json: Uint8Array;
   readonly count: number;
-  /** Whether there are more rows than the page takes. */
+  /** Whether there are more rows than fit the page. */
   readonly more: boolean;
-  /** Id, name and email of the first and the last user, in the order of reading. */
+  /** Id, name and email of the first and the last user, in reading order. */
   readonly first: readonly unknown[] | undefined;
   readonly last: readonly unknown[] | undefined;
-  /** What names the state of all users; undefined without users. */
+  /** Identifies the state of all users; undefined if there are no users. */
   readonly state: string | undefined;
 }
 
-/** Packs the rows of a page: id, name, email, JSON, the state of all. `backwards` puts the last one first. */
+/**
+ * Packs the rows of a page, whose columns are id, name, email, JSON and the state of all users. `backwards`
+ * reverses them.
+ */
 export function packRows(
   rows: readonly (readonly unknown[])[],
   limit: number,
@@ -47,8 +50,8 @@ export function packRows(
 }
 
 /**
- * How the users of a selection are found. Either one index gives them in their order, so that a page costs the same
- * wherever it is; or the best of the filters finds at most `MAX_MATCHES` users, which are then looked at one by one.
+ * How the users of a selection are found: either an index yields them in order, at the same cost for every
+ * page, or the most selective filter finds at most `MAX_MATCHES` users, which are then filtered and sorted.
  */
 type ListPlan =
   | {
@@ -56,19 +59,19 @@ type ListPlan =
       readonly filter: UserFilter | undefined;
       readonly order: readonly OrderField[];
     }
-  /** Without a seek all users are looked at. */
+  /** Without a seek filter, all users are examined. */
   | {
       readonly kind: 'filter-scan';
       readonly seek: UserFilter | undefined;
       readonly others: readonly UserFilter[];
     };
 
-/** Maximum number of users that are sorted or filtered for one page: a few milliseconds of work. */
+/** Maximum number of users to sort or filter for one page: a few milliseconds of work. */
 export const MAX_MATCHES = 10_000;
-/** The length of the parts of texts that are indexed, in characters. */
+/** Length of the indexed parts of texts (trigrams), in characters. */
 const PART = 3;
 
-/** Plans a selection for users that are indexed for `search`. */
+/** Plans a selection with the indexes of the level `search`. */
 export function planList({ filters, order }: UserSelection, search: SearchLevel): ListPlan {
   const [only] = filters;
   const scanned = filters.length > 1 ? undefined : scanOrder(only, order, search);
@@ -77,7 +80,7 @@ export function planList({ filters, order }: UserSelection, search: SearchLevel)
   return { kind: 'filter-scan', seek, others: filters.filter((filter) => filter !== seek) };
 }
 
-/** The order in which an index gives the matches of a filter, if it is the one that is asked for. */
+/** The order in which an index yields the matches of a filter, if it is the requested order. */
 function scanOrder(
   filter: UserFilter | undefined,
   order: readonly OrderField[],
@@ -90,7 +93,7 @@ function scanOrder(
   if (match === 'contains') return first?.field === 'id' ? order : undefined;
   if (match === 'prefix') return first?.field === field ? order : undefined;
   if (filter.values.length > 1) return undefined;
-  // All matches are equal in the field.
+  // All matches have the same value of the field.
   const rest = order.filter((each) => each.field !== field);
   return rest[0]?.field === 'id' ? rest : undefined;
 }
@@ -101,7 +104,7 @@ function isIndexed(filter: UserFilter, search: SearchLevel): boolean {
   return search !== 'none';
 }
 
-/** The filters that find the fewest users come first. */
+/** Ranks the most selective filters first. */
 function rank(filter: UserFilter): number {
   const { field, match } = filter;
   if (field === 'id') return 0;
@@ -110,42 +113,45 @@ function rank(filter: UserFilter): number {
   return field === 'email' ? 4 : 5;
 }
 
-/** A value that is bound to a statement. */
+/** A value bound to a statement. */
 export type Bound = string | number | readonly (string | number)[];
 
-/** Adds a value to a statement; returns what stands for it in the text. */
+/** Binds a value to a statement; returns its placeholder. */
 type Bind = (value: Bound) => string;
 
-/** How an engine writes the parts of a query for users. */
+/** The engine-specific parts of a query for users. */
 export interface ListDialect {
-  /** What stands for the nth value, from 1 on. */
+  /** The placeholder of the nth value, counting from 1. */
   placeholder(nth: number, value: Bound): string;
-  /** A field as it is compared, sorted and indexed: texts without regard to the case of A to Z. */
+  /** The expression by which a field is compared, sorted and indexed: texts ignore the case of A to Z. */
   key(field: UserField): string;
-  /** Whether a key is one of several values, which are folded. */
+  /** The condition that a key is one of several case-folded values. */
   isOneOf(key: string, values: readonly (string | number)[], bind: Bind): string;
-  /** Whether one of the fields of a row contains a folded text. */
+  /** The condition that one of the fields contains a case-folded text. */
   contains(fields: readonly TextField[], text: string, bind: Bind): string;
   /**
-   * The same, found by an index; the text has three characters or more. Where the index is a table of its own, `bounds`
-   * gives further conditions on its `id`, its order and its limit.
+   * The same condition by an index; the text has at least three characters. If the index is a separate table,
+   * `bounds` returns further conditions on its `id`, its order and its limit.
    */
   containing(fields: readonly TextField[], text: string, bind: Bind, bounds: () => string): string;
-  /** What names the state of all users (see DatabaseUserStore). */
+  /** Identifies the state of all users (see DatabaseUserStore). */
   readonly state: string;
-  /** A JSON object with these fields of the row. */
+  /** A JSON object of these fields of the row. */
   json(fields: readonly UserField[]): string;
 }
 
-/** What the users are indexed for besides their ids. Whoever opens a database without it leaves the indexes as they are. */
+/**
+ * The indexes of users besides their ids. Opening a database without these options leaves the indexes as they
+ * are.
+ */
 export interface UserIndexOptions {
-  /** What lists can find users by. */
+  /** How lists can find users. */
   readonly search: SearchLevel;
-  /** Whether no two users may have the same email; default false. */
+  /** Whether emails must be unique. Default: false. */
   readonly uniqueEmail?: boolean;
 }
 
-/** The names of the indexes, which both engines have. */
+/** The names of the indexes, the same on both engines. */
 export const USER_INDEXES = ['users_name', 'users_email', 'users_email_unique', 'users_text'] as const;
 export type UserIndex = (typeof USER_INDEXES)[number];
 
@@ -159,10 +165,10 @@ export function neededIndexes({ search, uniqueEmail = false }: UserIndexOptions)
   return needed;
 }
 
-/** Maximum number of emails that a refusal to open names. */
+/** Maximum number of emails listed in the error. */
 export const MAX_DUPLICATES = 5;
 
-/** The refusal to make emails unique that are not: each email with the ids of its users. */
+/** The error for duplicate emails when they must be unique; lists each email with the ids of its users. */
 export function duplicateEmails(rows: readonly (readonly [email: string, ids: string])[]): DatabaseOpenError {
   const named = rows
     .slice(0, MAX_DUPLICATES)
@@ -177,20 +183,20 @@ export function duplicateEmails(rows: readonly (readonly [email: string, ids: st
 export interface BoundStatement {
   readonly text: string;
   readonly values: readonly Bound[];
-  /** Whether it can take long where many users match. */
+  /** Whether it can take long if many users match. */
   readonly isLong: boolean;
 }
 
 type IndexScan = Extract<ListPlan, { readonly kind: 'index-scan' }>;
 type FilterScan = Extract<ListPlan, { readonly kind: 'filter-scan' }>;
 
-/** Which users of a scan are read. */
+/** The range of a scan. */
 interface Reach extends Pick<UserPageRequest, 'next' | 'backwards' | 'limit'> {
-  /** The order that `next` has the keys of; default that of the scan. */
+  /** The order of the keys in `next`. Default: the order of the scan. */
   readonly whole?: readonly OrderField[];
 }
 
-/** Which users a search in texts has to find. */
+/** The range of a search in texts. */
 interface Window {
   readonly limit: number;
   readonly order?: readonly OrderField[];
@@ -198,11 +204,11 @@ interface Window {
   readonly backwards?: boolean;
 }
 
-/** The last character of Unicode: no text that begins with a prefix is above the prefix and this. */
+/** The last code point of Unicode: no text with a prefix sorts after the prefix followed by it. */
 const LAST_CHARACTER = '\u{10ffff}';
 const BOTH: readonly TextField[] = ['name', 'email'];
 
-/** Builds the statements for one selection of users in the words of an engine. */
+/** Builds the statements for a selection of users in the dialect of an engine. */
 export class ListSql {
   readonly #dialect: ListDialect;
 
@@ -211,8 +217,8 @@ export class ListSql {
   }
 
   /**
-   * The users of a page and one more, in the direction of reading: id, name, email, JSON, the state of all. A text that
-   * does not order them is null.
+   * The users of a page plus one, in the direction of reading: id, name, email, JSON, the state of all users.
+   * A text that is not part of the order is null.
    */
   page(plan: ListPlan, request: UserPageRequest): BoundStatement {
     const { fields, limit, backwards, next, order } = request;
@@ -232,7 +238,7 @@ export class ListSql {
     });
   }
 
-  /** The number of users that the seek of a plan matches, at most one more than `MAX_MATCHES`. */
+  /** The number of users that the seek filter of a plan matches, at most `MAX_MATCHES` + 1. */
   matches({ seek }: FilterScan): BoundStatement {
     return this.#statement(
       true,
@@ -240,7 +246,7 @@ export class ListSql {
     );
   }
 
-  /** The number of users that all filters match. */
+  /** The number of users that match all filters. */
   filterScanCount({ seek, others }: FilterScan): BoundStatement {
     return this.#statement(true, (bind) => {
       const found = this.#found(seek, bind);
@@ -248,13 +254,13 @@ export class ListSql {
     });
   }
 
-  /** The `nth` user of a scan behind `next`: id, name, email. */
+  /** The `nth` user of a scan after `next`: id, name, email. */
   step(plan: IndexScan, next: SortKeys | undefined, nth: number): BoundStatement {
     const scan = this.#indexScan('id, name, email', plan, { next, backwards: false, limit: nth });
     return { ...scan, text: `${scan.text} OFFSET ${nth - 1}`, isLong: true };
   }
 
-  /** The number of users of a scan behind `next`, at most `limit`. */
+  /** The number of users of a scan after `next`, at most `limit`. */
   rest(plan: IndexScan, next: SortKeys | undefined, limit: number): BoundStatement {
     const scan = this.#indexScan('1', plan, { next, backwards: false, limit });
     return { ...scan, text: `SELECT count(*) FROM (${scan.text}) AS rest`, isLong: true };
@@ -279,8 +285,8 @@ export class ListSql {
       if (keys === undefined) return part(columns, [], 0);
       const terms = this.#terms(order, keys, backwards);
       if (terms.length === 1) return part(columns, [this.#behind(terms, bind)], 0);
-      // One part for each number of fields that are equal: an index finds its beginning, where it would not find that
-      // of all parts together.
+      // One part per number of equal leading fields, because an index can seek to the start of each part but
+      // not of their union.
       const parts = terms.map(({ key, sign, value }, equal) => {
         const same = terms.slice(0, equal).map((before) => `${before.key} = ${bind(before.value)}`);
         return `SELECT * FROM (${part('id, name, email', [...same, `${key} ${sign} ${bind(value)}`], equal)}) AS part`;
@@ -289,13 +295,13 @@ export class ListSql {
     });
   }
 
-  /** The filter of a scan, in a part where the first `equal` fields are those of the user before it. */
+  /** The filter of a scan in the part where the first `equal` fields equal those of `next`. */
   #scanned(filter: UserFilter | undefined, window: Window, equal: number, bind: Bind): readonly string[] {
     if (filter === undefined) return [];
     if (filter.match !== 'prefix' || window.next === undefined)
       return [this.#condition(filter, bind, window)];
     if (equal > 0) return [];
-    // Of two bounds on the same side the engine might take the one that is further away.
+    // With two bounds on the same side, the engine might use the wider one.
     const [from, to] = this.#prefix(filter, bind);
     const ascends = window.order?.[0]?.descending === window.backwards;
     return [ascends ? to() : from()];
@@ -318,7 +324,7 @@ export class ListSql {
     return `(SELECT id, name, email FROM users ${allOf(where)} LIMIT ${limit}) AS found`;
   }
 
-  /** `window` is given for a filter whose index finds the users. */
+  /** `window` is given if the filter's index finds the users. */
   #condition(filter: UserFilter, bind: Bind, window?: Window): string {
     if (filter.match === 'contains') {
       const fields = filter.field === 'any' ? BOTH : [filter.field];
@@ -358,7 +364,7 @@ export class ListSql {
     }));
   }
 
-  /** The users behind those with the values of the terms. */
+  /** The condition for users after the values of the terms. */
   #behind(terms: readonly Term[], bind: Bind): string {
     const cases = terms.map(({ key, sign, value }, i) => {
       const equal = terms.slice(0, i).map((before) => `${before.key} = ${bind(before.value)}`);
@@ -368,12 +374,12 @@ export class ListSql {
   }
 }
 
-/** Whether an index has the users in this order; otherwise those that are equal in the first field are sorted. */
+/** Whether an index yields this order; otherwise users with equal first fields are sorted. */
 function isOrderOfIndex([first, ...others]: readonly OrderField[]): boolean {
   return others.every(({ field, descending }) => field === 'id' && descending === first?.descending);
 }
 
-/** One field of an order with the value that users are compared with. */
+/** One field of an order, with the value to compare with. */
 interface Term {
   readonly key: string;
   readonly sign: '<' | '>';
@@ -384,10 +390,10 @@ function allOf(conditions: readonly string[]): string {
   return conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')}`;
 }
 
-/** The columns of a row of users. */
+/** Column positions in a row of users. */
 const COLUMN = { id: 0, name: 1, email: 2 } as const;
 
-/** The values of an order in one user, whose row begins with id, name and email. */
+/** The sort keys of a user, whose row begins with id, name and email. */
 export function sortKeys(row: readonly unknown[], order: readonly OrderField[]): SortKeys {
   return order.map(({ field }) => {
     const value = row[COLUMN[field]];

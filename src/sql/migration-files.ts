@@ -2,16 +2,16 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { DatabaseOpenError } from '../core/errors.ts';
 
 /**
- * The name prefix of the migration row that marks an unfinished move into the database. Every version of Portico refuses
- * a database with a migration that it does not know.
+ * The name prefix of the migration row that marks an unfinished move into the database. It works in every
+ * version of Portico, because each refuses a database with a migration that it does not know.
  */
 export const MOVING = 'moving-from-';
 
-/** What a migration runner applies. */
+/** Options of a migration runner. */
 export interface MigrationOptions {
-  /** The folder of the files; default that of the engine. */
+  /** The folder of the migration files. Default: the engine's. */
   readonly folder?: URL | undefined;
-  /** Whether a database with an unfinished move is refused; default `refused`. */
+  /** Whether to refuse a database with an unfinished move. Default: `refused`. */
   readonly moving?: 'refused' | 'expected' | undefined;
 }
 
@@ -28,8 +28,8 @@ export function readMigration(folder: URL, name: string): string {
 }
 
 /**
- * The files that were not applied yet. Throws DatabaseOpenError for a database that a newer version has migrated, and
- * for one with an unfinished move unless that is expected.
+ * The files not applied yet. Throws DatabaseOpenError if a newer version has migrated the database, or if a
+ * move is unfinished and not expected.
  */
 export function pendingFiles(
   files: readonly string[],
@@ -51,7 +51,7 @@ export function pendingFiles(
   return files.filter((name) => !applied.includes(name));
 }
 
-/** Throws DatabaseOpenError when a migration is pending; `advice` says what to do. */
+/** Throws DatabaseOpenError if a migration is pending; `advice` says what to do. */
 export function requireNothingPending(
   pending: readonly string[],
   advice = 'Run "portico migrate" first, or start without --no-migrate.',

@@ -1,4 +1,4 @@
-/** The reads of one operation: the engine counts them all and times a sample. */
+/** Statistics of the reads of one operation: all are counted, a sample is timed. */
 export interface ReadTally {
   /** Incremented by `counted`. */
   count: number;
@@ -6,24 +6,27 @@ export interface ReadTally {
   timed(seconds: number): void;
 }
 
-/** Receives counts and durations from a database. It is called on the hot path, so it only counts. */
+/** Receives counts and durations from a database. It runs on the hot path, so it must only count. */
 export interface DatabaseObserver {
-  /** Makes the tally of an operation such as `user.read`; called once for each. */
+  /** Creates the tally of an operation such as `user.read`; called once per operation. */
   reads(operation: string): ReadTally;
-  /** Called after each commit, or failed commit, with its number of writes, how many of them failed, and its seconds. */
+  /**
+   * Called after each successful or failed commit with its number of writes, how many of them failed, and its
+   * seconds.
+   */
   batch(writes: number, failed: number, seconds: number): void;
 }
 
-/** One read in this many is timed, because reading the clock twice costs a noticeable part of a short read. */
+/** One in this many reads is timed: reading the clock twice is a noticeable part of a short read. */
 export const READ_SAMPLE = 64;
 
-/** An observer that ignores everything. */
+/** An observer that does nothing. */
 export const unobserved: DatabaseObserver = {
   reads: () => ({ count: 0, timed() {} }),
   batch() {},
 };
 
-/** Counts a read, synchronous or not, and times one in `READ_SAMPLE`. */
+/** Counts a read, synchronous or asynchronous, and times one in `READ_SAMPLE`. */
 export function counted<T>(tally: ReadTally, read: () => T): T {
   if (tally.count++ % READ_SAMPLE !== 0) return read();
   const began = performance.now();

@@ -8,8 +8,8 @@ import { opening } from './sqlite/migrate.ts';
 import { migrateFile, openSqlite, pendingInFile } from './sqlite/open.ts';
 
 /**
- * Opens a database by its URL: `sqlite:<path>`, `sqlite::memory:` or `postgres://...`.
- * Fails with DatabaseOpenError; no message shows the URL, which can hold a password.
+ * Opens a database by its URL: `sqlite:<path>`, `sqlite::memory:` or `postgres://...`. Fails with
+ * DatabaseOpenError; messages omit the URL, which may contain a password.
  */
 export function openDatabase(url: `sqlite:${string}`, options?: OpenOptions): Database;
 export function openDatabase(url: string, options?: OpenOptions): MaybePromise<Database>;
@@ -26,7 +26,7 @@ async function openPostgres(url: string, options: OpenOptions): Promise<Database
 
 const UP: HealthResult = { status: 'UP' };
 
-/** Longer than any commit that a client would wait for: a hung fsync is DOWN after this, in milliseconds. */
+/** A hung fsync is DOWN after this, in milliseconds: longer than any commit that a client would wait for. */
 const WRITER_TIMEOUT = 2_000;
 
 /** Checks that the database answers a read. */
@@ -79,7 +79,7 @@ export function databaseMeters(metrics: Metrics): DatabaseObserver {
   };
 }
 
-/** Declares the gauge of the WAL, on engines where the process has one of its own. */
+/** Declares the gauge of the WAL size, on engines where the process has its own WAL. */
 export function addWalGauge(metrics: Metrics, { walBytes }: Pick<Database, 'walBytes'>): void {
   if (walBytes === undefined) return;
   const description = 'Size of the write-ahead log of SQLite';
@@ -87,8 +87,8 @@ export function addWalGauge(metrics: Metrics, { walBytes }: Pick<Database, 'walB
 }
 
 /**
- * Brings the schema of a database up to date, by the migrations of its engine or those of `folder`; resolves to the
- * applied migrations. Fails with DatabaseOpenError.
+ * Applies the pending migrations of the engine, or of `folder`; resolves to the names of those applied. Fails
+ * with DatabaseOpenError.
  */
 export async function migrateDatabase(url: string, folder?: URL): Promise<readonly string[]> {
   const { engine, place } = databaseAt(url);
@@ -97,7 +97,7 @@ export async function migrateDatabase(url: string, folder?: URL): Promise<readon
   return onFirst(place, (connection) => migrate(connection, { folder }));
 }
 
-/** The migrations that were not applied yet; changes nothing. Fails with DatabaseOpenError. */
+/** The names of the pending migrations; changes nothing. Fails with DatabaseOpenError. */
 export async function pendingMigrations(url: string, folder?: URL): Promise<readonly string[]> {
   const { engine, place } = databaseAt(url);
   if (engine === 'sqlite') return opening(place, () => pendingInFile(place, folder));
@@ -110,7 +110,7 @@ function postgres() {
   return Promise.all([import('./postgres-pool/connector.ts'), import('./postgres/migrate.ts')]);
 }
 
-/** The operation of each method of the users that has a span. */
+/** The SQL operation of each traced method of the user store. */
 const USER_OPERATIONS: Readonly<Record<string, string>> = {
   read: 'SELECT',
   readJson: 'SELECT',
@@ -128,7 +128,7 @@ const USER_OPERATIONS: Readonly<Record<string, string>> = {
 const LIST_OPERATIONS: Readonly<Record<string, string>> = { read: 'SELECT', page: 'SELECT', list: 'SELECT' };
 const INBOX_OPERATIONS: Readonly<Record<string, string>> = { append: 'INSERT', appendAndClaim: 'INSERT' };
 
-/** The same database, whose reads and commits for a request that is recorded are spans of it. */
+/** Wraps a database so that its reads and commits become spans of the traced request that makes them. */
 export function tracedDatabase(
   database: Database,
   system: 'sqlite' | 'postgresql',
@@ -159,7 +159,10 @@ export function tracedDatabase(
   });
 }
 
-/** A store whose methods are known to nobody but itself: each is called on it, in a span where it has an operation. */
+/**
+ * Wraps a store in a Proxy because its private members require the store itself as `this`: each method is
+ * called on it, in a span if it has an operation.
+ */
 function tracedStore<T extends object>(
   store: T,
   operations: Readonly<Record<string, string>>,

@@ -1,14 +1,14 @@
 import { GenerationalCache } from '../core/generational-cache.ts';
 import type { UserFormat, UserPage } from '../relations/pages.ts';
 
-/** Maximum size of all cached pages, in bytes: some 120,000 short users. */
+/** Maximum total size of cached pages in bytes: about 120,000 short users. */
 const MAX_BYTES = 8 * 1024 * 1024;
-/** What an entry takes beside its text, about, in bytes. */
+/** Estimated size of an entry besides its text, in bytes. */
 const ENTRY_BYTES = 200;
 
 /**
- * The pages of users at one version of the database, bounded in bytes; those go first that nobody has asked for lately.
- * Whoever asks names the version of the moment, and that at which a page was read.
+ * Cached pages of users for one version of the database, bounded in bytes; the least recently used are
+ * evicted first. Callers pass the current version to `find` and the version of the read to `add`.
  */
 export class PageCache<V extends string | number> {
   readonly #maxBytes: number;
@@ -20,25 +20,25 @@ export class PageCache<V extends string | number> {
     this.#pages = new GenerationalCache(maxBytes);
   }
 
-  /** The bytes of all pages. */
+  /** Total size of the cached pages, in bytes. */
   get bytes(): number {
     return this.#pages.bytes;
   }
 
-  /** Whether there is a page for a key, of whichever version. */
+  /** Whether a page is cached for a key, at any version. */
   has(key: string): boolean {
     return this.#pages.get(key) !== undefined;
   }
 
-  /** The page for a key, if it is of this version. */
+  /** The cached page for a key, if it has this version. */
   find(version: V, key: string): UserPage | undefined {
     return version === this.#version ? this.#pages.get(key) : undefined;
   }
 
   /**
-   * Keeps a page, and forgets those of other versions. Of a list that is larger than the cache only the beginning is kept,
-   * where clients that do not read hold the same pages: all of it would push out everything else, and itself too, before
-   * anybody asks for one of its pages again.
+   * Caches a page and drops pages of other versions. Of a list larger than the cache, only the beginning is
+   * cached, where stalled clients share pages: the whole list would evict all other pages, and its own before
+   * they are read again.
    */
   add(version: V, key: string, page: UserPage): void {
     if (page.more && page.lastId * (page.bytes.length / page.count) > this.#maxBytes) return;
@@ -50,7 +50,7 @@ export class PageCache<V extends string | number> {
   }
 }
 
-/** What names a page among those of one version. */
+/** The key of a page within one version. */
 export function pageKey(format: UserFormat, after: number, upTo: number): string {
   return `${format} ${after} ${upTo}`;
 }

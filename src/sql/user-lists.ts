@@ -20,21 +20,21 @@ import {
   sortKeys,
 } from './list-sql.ts';
 
-/** How an engine runs the statements of lists. */
+/** The engine-specific part of lists. */
 interface ListEngine {
   readonly dialect: ListDialect;
   readonly search: SearchLevel;
-  /** Users that are counted at once. */
+  /** Number of users to count per step. */
   readonly slice: number;
-  /** Runs a statement; each row column by column. */
+  /** Runs a statement; each row is an array of columns. */
   rows(statement: BoundStatement): MaybePromise<readonly (readonly unknown[])[]>;
   /** Runs the statement of a page. */
   page(statement: BoundStatement, request: UserPageRequest): MaybePromise<PackedRows>;
-  /** The secret of the database that signs cursors. */
+  /** The database's secret for signing cursors. */
   cursorKey(): MaybePromise<Uint8Array>;
 }
 
-/** Makes the lists of an engine. */
+/** Creates the lists of an engine. */
 export function userLists({
   dialect,
   search,
@@ -56,7 +56,7 @@ export function userLists({
         first: keysOf(first),
         last: keysOf(last),
       }));
-    // The ids are few, and each is one user.
+    // A filter on ids is short and matches one user per id, so it needs no check of the limit.
     if (plan.kind === 'index-scan' || plan.seek?.field === 'id') return page();
     return whenReady(rows(sql.matches(plan)), (found) => {
       if (countIn(found) > MAX_MATCHES) throw new TooManyMatchesError(plan.seek !== undefined);

@@ -17,8 +17,8 @@ import { BackupError } from './backup-error.ts';
 import { type CopiedFile, type OnCopy, runCopy } from './copy.ts';
 
 /**
- * Writes a backup of an SQLite file, which appears under its name only when it is whole and checked. Rejects as `runCopy`
- * does, and with BackupError when `to` exists.
+ * Writes a backup of an SQLite file; it appears under its name only once it is complete and checked. Rejects
+ * as `runCopy` does, and with BackupError if `to` exists.
  */
 export async function writeBackup(
   from: string,
@@ -33,7 +33,7 @@ export async function writeBackup(
   if (problem !== undefined) throw new BackupError(`No backup can be written: ${problem}`);
   try {
     const copied = await runCopy({ from, to: partial, live }, onCopy, signal);
-    // It holds what the database holds, so nobody else may read it.
+    // The copy contains the same data as the database, so no other user may read it.
     chmodSync(partial, modeOfCopy(from));
     renameSync(partial, to);
     syncFolder(dirname(to));
@@ -43,7 +43,7 @@ export async function writeBackup(
   }
 }
 
-/** Makes a rename in a folder durable, where the system can. */
+/** Makes a rename in a folder durable, if the system supports it. */
 export function syncFolder(path: string): void {
   if (process.platform === 'win32') return;
   const folder = openSync(path, 'r');
@@ -55,8 +55,8 @@ export function syncFolder(path: string): void {
 }
 
 /**
- * The file of an SQLite database, which is what Portico backs up. Throws BackupError for another database; `postgres` is
- * the command to use there, as it is written in a shell.
+ * The file of an SQLite database, the only kind that Portico backs up. Throws BackupError for PostgreSQL;
+ * `postgres` is the shell command that its message suggests. Throws DatabaseOpenError for `:memory:`.
  */
 export function backupFileOf(url: string, postgres: string): string {
   const { engine, place } = databaseAt(url);
@@ -72,30 +72,33 @@ export function backupFileOf(url: string, postgres: string): string {
 }
 
 const STAMP = /^-(\d{4}-\d{2}-\d{2})T(\d{2})-(\d{2})-(\d{2})Z\.db(\.partial(?:-journal)?)?$/;
-/** Age at which what a killed process has left is no backup under way any more, in milliseconds. */
+/**
+ * Files left by a killed process are abandoned, rather than a backup in progress, after this age in
+ * milliseconds.
+ */
 const ABANDONED = 86_400_000;
 
 /** A backup in a folder. */
 export interface NamedBackup {
   readonly path: string;
-  /** When it was begun, in milliseconds since the epoch. */
+  /** When it was started, in milliseconds since the epoch. */
   readonly at: number;
 }
 
-/** The name of a backup of a database: `portico-2026-01-31T14-00-00Z.db`. `at` is in milliseconds since the epoch. */
+/** The file name of a backup: `portico-2026-01-31T14-00-00Z.db`. `at` is in milliseconds since the epoch. */
 export function backupName(file: string, at: number): string {
   const stamp = new Date(at).toISOString().slice(0, 19).replaceAll(':', '-');
   return `${stemOf(file)}-${stamp}Z.db`;
 }
 
-/** The backups of a database in a folder, the oldest first; none where there is no folder. */
+/** The backups of a database in a folder, oldest first; empty if the folder does not exist. */
 export function backupsIn(folder: string, file: string): readonly NamedBackup[] {
   return stampedIn(folder, file).filter(({ isWhole }) => isWhole);
 }
 
 /**
- * Removes all but the newest `keep` backups of a database, and what killed processes have left before `now`, in
- * milliseconds since the epoch. Throws the error of the file system.
+ * Removes all but the newest `keep` backups of a database, and abandoned files of killed processes. `now` is
+ * in milliseconds since the epoch. Throws file system errors.
  */
 export function rotateBackups(folder: string, file: string, keep: number, now: number): void {
   const stamped = stampedIn(folder, file);

@@ -7,15 +7,15 @@ import { createPrivate, openReadConnection } from '../sqlite/connection.ts';
 import { BackupError } from './backup-error.ts';
 import type { CopiedFile, CopyJob, OnCopy } from './copy.ts';
 
-/** Pages per step, 1 MiB of 4 KiB each: between two steps others have the disk. */
+/** Pages per step: 1 MiB at 4 KiB each. Other processes can use the disk between steps. */
 const STEP = 256;
-/** The longest pause between two steps, in milliseconds. */
+/** Maximum pause between two steps, in milliseconds. */
 const MAX_PAUSE = 100;
 
 /**
- * Copies an SQLite file by SQLite's online backup and checks the copy: its integrity, and that each table has the rows
- * of the original. It is that of one moment, whatever is written meanwhile. Rejects with BackupError or SQLite's error;
- * what is left at `to` is then no copy.
+ * Copies an SQLite file through SQLite's online backup and checks the copy: its integrity, and the row count
+ * of each table. The copy is a consistent snapshot, regardless of concurrent writes. Rejects with BackupError
+ * or SQLite's error; the file at `to` is then incomplete.
  */
 async function copyFile({ from, to, live }: CopyJob, onCopy: OnCopy): Promise<CopiedFile> {
   for (const path of [to, `${to}-wal`, `${to}-shm`, `${to}-journal`]) rmSync(path, { force: true });
@@ -33,7 +33,8 @@ async function copyPages(
   onPages: (done: number, total: number) => void,
 ): Promise<CopiedFile['rows']> {
   using source = openReadConnection(from);
-  // Without a snapshot each write of others would have the copy start over. Readers and writers do not wait for it.
+  // Without a snapshot, each concurrent write would restart the copy. The snapshot blocks neither readers nor
+  // writers.
   source.exec('BEGIN');
   const rows = countRows(source);
   let began = performance.now();
@@ -48,7 +49,7 @@ async function copyPages(
   return rows;
 }
 
-/** One file without a WAL, which any copy of it holds in whole. */
+/** Also turns the WAL off, so that the backup is one file. */
 function check(file: string, rows: CopiedFile['rows'], onTable: (done: number, total: number) => void): void {
   using db = new DatabaseSync(file);
   db.exec('PRAGMA journal_mode=DELETE');
@@ -92,17 +93,17 @@ function sync(file: string): void {
   }
 }
 
-/** Blocks the thread: the next step follows its progress at once. */
+/** Blocks the thread, because the next step starts right after `progress` returns. */
 function pause(ms: number): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 }
 
-// The thread that copies a database: the check of a large one takes seconds, which the doors must not wait for.
+// The thread that copies a database: checking a large one takes seconds, which would block the doors.
 const port = parentPort;
 if (port === null) throw new Error('copy-thread.ts runs as a worker thread only');
 
 const job = workerData as CopyJob;
-// On Linux the priority is that of the calling thread alone.
+// On Linux, the priority applies only to the calling thread.
 if (process.platform === 'linux' && job.live) setPriority(10);
 try {
   const copied = await copyFile(job, (step, done, total) => port.postMessage({ step, done, total }));

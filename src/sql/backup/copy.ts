@@ -4,23 +4,25 @@ import { PACKAGE_ROOT } from '../../core/package-root.ts';
 import { openFailure } from '../sqlite/migrate.ts';
 import { BackupError } from './backup-error.ts';
 
-/** What a copy is made of, and where it goes. */
+/** The source and the destination of a copy. */
 export interface CopyJob {
   readonly from: string;
-  /** Overwritten when it exists. */
+  /** Overwritten if it exists. */
   readonly to: string;
-  /** Whether a service may be writing to `from`: then the copy takes at most half of the disk's time. */
+  /** Whether a service may be writing to `from`; the copy then takes at most half of the disk's time. */
   readonly live: boolean;
 }
 
-/** A finished copy, whose integrity and number of rows were checked. */
+/** A finished copy, whose integrity and row counts were checked. */
 export interface CopiedFile {
   readonly bytes: number;
   /** By table. */
   readonly rows: Readonly<Record<string, number>>;
 }
 
-/** Called with the pages that are copied, of how many; then with the tables that are checked. */
+/**
+ * Called with the number of copied pages and the total, then with the number of checked tables and the total.
+ */
 export type OnCopy = (step: 'copy' | 'check', done: number, total: number) => void;
 
 type Message =
@@ -29,8 +31,8 @@ type Message =
   | { readonly failed: string; readonly expected: boolean };
 
 /**
- * Copies and checks a file on a thread of its own. Rejects with BackupError, DatabaseOpenError, or the reason of the
- * signal; what is left at `to` is then no copy.
+ * Copies and checks a file on a separate thread. Rejects with BackupError, DatabaseOpenError or the signal's
+ * reason; the file at `to` is then incomplete.
  */
 export async function runCopy(job: CopyJob, onCopy: OnCopy, signal: AbortSignal): Promise<CopiedFile> {
   signal.throwIfAborted();

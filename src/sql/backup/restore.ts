@@ -25,14 +25,14 @@ import { type CopiedFile, type OnCopy, runCopy } from './copy.ts';
 
 /** A finished restore. */
 interface Restored extends CopiedFile {
-  /** Where the database is that was there before; undefined when there was none. */
+  /** The path of the previous database; undefined if there was none. */
   readonly kept: string | undefined;
 }
 
 /**
- * Puts a backup in the place of an SQLite database that nobody uses. The copy is checked before the database that is there
- * is touched, which is kept beside it. Rejects with BackupError, DatabaseOpenError, or the reason of the signal; the
- * database is then as it was.
+ * Replaces an SQLite database that is not in use by a backup. The copy is checked before the current database
+ * is touched, which is kept beside it. Rejects with BackupError, DatabaseOpenError or the signal's reason;
+ * the database is then unchanged.
  */
 export async function restoreBackup(
   from: string,
@@ -66,7 +66,7 @@ export async function restoreBackup(
   return { ...copied, kept };
 }
 
-/** Throws for what is no backup that this version can start on. */
+/** Throws if a file is not a backup that this version can use. */
 function requireBackup(path: string): void {
   if (!existsSync(path)) throw new BackupError(`There is no file ${path}. Name a backup.`);
   opening(path, () => {
@@ -77,7 +77,7 @@ function requireBackup(path: string): void {
   });
 }
 
-/** A connection that keeps all others out; undefined for a damaged file. */
+/** A connection that excludes all others; undefined if the file is damaged. */
 function alone(file: string): DatabaseSync | undefined {
   try {
     return openExclusiveConnection(file);
@@ -94,7 +94,7 @@ function giveTo(path: string, { uid, gid, mode }: { uid: number; gid: number; mo
   if (process.geteuid?.() === 0) chownSync(path, uid, gid);
 }
 
-/** Gives the files of a database another name, too. */
+/** Links, or copies, the files of a database to a second name. */
 function keep(file: string): string {
   const kept = `${file}.before-restore-${new Date().toISOString().slice(0, 19).replaceAll(':', '-')}Z`;
   // A damaged database still has its WAL.

@@ -5,11 +5,11 @@ import type { HealthIndicator } from '../../telemetry/health.ts';
 import type { Metrics } from '../../telemetry/metrics.ts';
 import { backupName, backupsIn, type NamedBackup, rotateBackups, writeBackup } from './backup.ts';
 
-/** When backups are made and which ones are kept. */
+/** When to make backups and which ones to keep. */
 interface BackupPlan {
   /** In milliseconds. */
   readonly every: number;
-  /** Created when it is missing. */
+  /** Created if missing. */
   readonly folder: string;
   readonly keep: number;
 }
@@ -22,12 +22,15 @@ interface ScheduledBackupsOptions {
   readonly metrics: Metrics;
 }
 
-/** How often the clock is looked at, in milliseconds: it may be set, and a machine may sleep. */
+/** How often the clock is read, in milliseconds: it may be set, and the machine may sleep. */
 const LOOK = 30_000;
-/** Delay until a failed backup is tried again, in milliseconds, unless the next one is due earlier. */
+/** Delay before retrying a failed backup, in milliseconds, unless the next one is due earlier. */
 const RETRY = 300_000;
 
-/** Makes backups while the service runs. The time of the last one is that of its file, so a restart changes nothing. */
+/**
+ * Makes backups while the service runs. The time of the last one is read from its file name, so restarts
+ * change nothing.
+ */
 export class ScheduledBackups implements AsyncDisposable {
   readonly #options: ScheduledBackupsOptions;
   readonly #stopping = new AbortController();
@@ -53,7 +56,7 @@ export class ScheduledBackups implements AsyncDisposable {
     );
   }
 
-  /** DOWN while the last attempt failed. The doors can do without a backup, so it is no part of the whole. */
+  /** DOWN while the last attempt failed. Not critical, because the doors work without backups. */
   get health(): HealthIndicator {
     return {
       name: 'backup',
@@ -71,7 +74,7 @@ export class ScheduledBackups implements AsyncDisposable {
     };
   }
 
-  /** Whether a backup is being made, which reads the database for as long as it takes. */
+  /** Whether a backup is in progress, which reads the database the whole time. */
   get isRunning(): boolean {
     return this.#running !== undefined;
   }
@@ -93,7 +96,7 @@ export class ScheduledBackups implements AsyncDisposable {
     });
   }
 
-  /** Makes a backup if one is due at a time in milliseconds since the epoch. Never rejects. */
+  /** Makes a backup if one is due at `now`, in milliseconds since the epoch. Never rejects. */
   async backUpWhenDue(now: number): Promise<void> {
     const { file, plan, log } = this.#options;
     const began = performance.now();
@@ -123,7 +126,7 @@ export class ScheduledBackups implements AsyncDisposable {
 
   #isDue(now: number): boolean {
     const { every } = this.#options.plan;
-    // A clock that was set back must not end the backups until it has caught up.
+    // After the clock was set back, backups must not stop until it has caught up.
     const isPast = (at: number, delay: number) => now >= at + delay || now < at;
     if (this.#failure !== undefined) return isPast(this.#failure.at, Math.min(RETRY, every));
     return this.#last === undefined || isPast(this.#last.at, every);

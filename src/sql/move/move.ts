@@ -10,12 +10,12 @@ import {
   movedTables,
 } from './tables.ts';
 
-/** How a database is moved. */
+/** Options of a move. */
 interface MoveOptions {
   readonly signal: AbortSignal;
-  /** Whether to delete what an unfinished move has copied. */
+  /** Whether to delete the rows copied by an unfinished move. */
   readonly restart: boolean;
-  /** Called with the number of rows copied so far and in total, then with those compared. */
+  /** Called with the number of rows copied so far and in total, then with the number of rows compared. */
   onProgress(step: 'copy' | 'compare', done: number, total: number): void;
 }
 
@@ -23,16 +23,17 @@ interface MoveOptions {
 export interface MoveReport {
   /** Whether it continued an interrupted move. */
   readonly resumed: boolean;
-  /** Whether an earlier move had ended already, so that nothing was copied. */
+  /** Whether an earlier move was already complete, so that nothing was copied. */
   readonly alreadyComplete: boolean;
-  /** The checksum of each table, the same in both databases; undefined when interrupted. */
+  /** The checksum of each table, the same in both databases; undefined if interrupted. */
   readonly tables: Readonly<Record<MovedTable['name'], Checksum>> | undefined;
 }
 
 /**
- * Copies all rows with their keys, compares both databases, and opens the target for services. After an interruption or a
- * failure it can be run again and continues after the last row of the target. A target that holds all of the source and
- * nothing else has been moved to already, by a move that was killed before it could say so. Fails with MoveError.
+ * Copies all rows with their keys, compares both databases, and opens the target for services. After an
+ * interruption or a failure it can be run again and continues after the last row of the target. If the target
+ * already equals the source, an earlier move was killed just before it reported success. Fails with
+ * MoveError.
  */
 export async function moveDatabase(
   source: MoveEnd,
@@ -85,7 +86,7 @@ export async function moveDatabase(
   }
 }
 
-/** Whether an engine or its connection failed; everything else is a bug or a refusal. */
+/** Whether an engine or its connection failed; any other error is a bug or a refusal. */
 function isFault(error: unknown): error is Error {
   return (
     error instanceof Error && 'code' in error && !(error instanceof MoveError || error instanceof TypeError)
@@ -111,7 +112,9 @@ async function prepare(source: MoveEnd, target: MoveTarget, restart: boolean): P
   return false;
 }
 
-/** Whether the target is another database than the source, has no unfinished move, and has as many rows. */
+/**
+ * Whether the target is not the source itself, has no unfinished move, and has as many rows as the source.
+ */
 async function isFull(source: MoveEnd, target: MoveTarget): Promise<boolean> {
   if (source.origin === target.origin || target.unfinished !== undefined) return false;
   const rows = await countAll(target);
@@ -137,7 +140,7 @@ async function countAll(end: MoveEnd): Promise<number> {
   return rows;
 }
 
-/** Copies the rows that the target lacks; rejects when the signal aborts. */
+/** Copies the rows that the target lacks; rejects if the signal aborts. */
 async function copy(
   source: MoveEnd,
   target: MoveTarget,
@@ -152,7 +155,7 @@ async function copy(
     await nextTick();
     signal.throwIfAborted();
     after = Number(rows.at(-1)?.[0]);
-    // The next rows are read while these are written.
+    // Reads the next rows while these are written.
     const written = rows.length;
     [, rows] = await Promise.all([
       target.write(table, rows),
@@ -162,7 +165,7 @@ async function copy(
   }
 }
 
-/** Compares the checksums of both databases; resolves to those of the source, and to what differs. */
+/** Compares the checksums of both databases; resolves to those of the source and to the differences. */
 async function compare(
   source: MoveEnd,
   target: MoveTarget,
@@ -188,7 +191,7 @@ async function compare(
   return { tables: Object.fromEntries(found) as Record<MovedTable['name'], Checksum>, differences };
 }
 
-/** Opens the source of a move. Fails with DatabaseOpenError, or with MoveError while another process uses it. */
+/** Opens the source of a move. Fails with DatabaseOpenError, or with MoveError if another process uses it. */
 export async function openMoveSource(url: string): Promise<MoveEnd> {
   const { engine, place } = databaseAt(url);
   if (engine === 'postgres') return (await import('./postgres-ends.ts')).openPostgresSource(place);

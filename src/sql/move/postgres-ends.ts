@@ -59,7 +59,10 @@ export async function openEnd<T extends object>(
   }
 }
 
-/** Marks the connection as no service, and removes its time limits: it may wait long for the other end. */
+/**
+ * Names the connection, so that it does not count as a service, and removes its time limits, because it may
+ * have to wait long for the other end.
+ */
 async function prepareForMove(connection: Connection): Promise<void> {
   const text = `
     SET application_name = 'portico move'; SET statement_timeout = 0; SET lock_timeout = 10000;
@@ -101,7 +104,7 @@ export async function moveReads(
   };
 }
 
-/** Selects one batch: the inner query reads only the lengths of bodies to find where the batch ends. */
+/** Selects one batch: the inner query reads only the lengths of bodies to find the end of the batch. */
 function readStatement({ name: table, key, columns }: MovedTable): string {
   const values = columns.map(({ name }) => name).join(', ');
   const lengths = columns
@@ -123,7 +126,10 @@ function moved(row: Row, columns: readonly Column[]): MovedRow {
   });
 }
 
-/** The advisory lock of a move, to which the oid of the table `migrations` is added; an arbitrary number. */
+/**
+ * The key of the advisory lock of a move, to which the oid of the table `migrations` is added; an arbitrary
+ * number.
+ */
 const LOCK = 7_067_842_644_000_000;
 const UNMARK = `DELETE FROM migrations WHERE starts_with(name, '${MOVING}')`;
 
@@ -186,7 +192,7 @@ async function targetOn(connection: Connection): Promise<Omit<MoveTarget, keyof 
     },
     async finish() {
       await run('UPDATE retention_cursors SET at = 0, seq = 0');
-      // The users were not created now: whoever follows them begins here.
+      // The moved users are not new changes, so followers start here.
       await connection.transaction([
         [{ text: 'TRUNCATE user_events, user_relay' }, []],
         [
@@ -204,7 +210,9 @@ async function targetOn(connection: Connection): Promise<Omit<MoveTarget, keyof 
 
 const ARRAYS = { integer: 'bigint[]', name: 'text[]', text: 'text[]', key: 'text[]' } as const;
 
-/** Inserts all rows in one statement. Blobs are one value with the offset and length of each. */
+/**
+ * Inserts all rows in one statement. All blobs of a column are one value, with the offset and length of each.
+ */
 function insert({ name, columns }: MovedTable, rows: readonly MovedRow[]) {
   const values: unknown[] = [];
   const given: string[] = [];

@@ -28,7 +28,10 @@ export function openSqliteSource(file: string): MoveEnd {
   });
 }
 
-/** Opens one end of a move under an exclusive lock. Throws MoveError while the file is in use, or DatabaseOpenError. */
+/**
+ * Opens one end of a move under an exclusive lock. Throws MoveError if the file is in use, or
+ * DatabaseOpenError.
+ */
 export function openEnd<T extends object>(
   file: string,
   which: 'source' | 'target',
@@ -62,7 +65,7 @@ export function moveReads(db: DatabaseSync): Omit<MoveEnd, keyof AsyncDisposable
         .get(name);
       return Number(row?.last ?? 0);
     },
-    // The exclusive lock keeps other processes out.
+    // The exclusive lock excludes other processes.
     checkAlone() {},
     read: (table, after) => readBatch(db, table, after),
   };
@@ -88,14 +91,14 @@ function sizeOf(value: Value): number {
   return value instanceof Uint8Array ? value.byteLength : 0;
 }
 
-/** There are no leases in the target, so the head of each order key is the first open job. */
+/** The target has no leases, so only the first open job of each order key is unblocked. */
 const SET_HEADS = `
   UPDATE jobs SET blocked = 1
   WHERE status = 'open' AND order_key IS NOT NULL AND EXISTS (
     SELECT 1 FROM jobs AS earlier
     WHERE earlier.target = jobs.target AND earlier.order_key = jobs.order_key AND earlier.status = 'open'
       AND earlier.seq < jobs.seq)`;
-/** Batches between two checkpoints of the WAL. */
+/** Number of batches between two checkpoints of the WAL. */
 const CHECKPOINT_INTERVAL = 8;
 
 /** Opens or creates a file as the target of a move, locked against all other connections. */
@@ -145,11 +148,11 @@ function targetOn(db: DatabaseSync): Omit<MoveTarget, keyof AsyncDisposable> {
       db.exec(
         `BEGIN; ${SET_HEADS}; ${COUNT_TAIL}; ${ADD_ZONES}; UPDATE retention_cursors SET at = 0, seq = 0; COMMIT`,
       );
-      // The users were not created now: whoever follows them begins here.
+      // The moved users are not new changes, so followers start here.
       db.exec(`BEGIN; DELETE FROM user_events; DELETE FROM user_relay;
         INSERT INTO user_events (type, at, user_id, name, email) VALUES ('start', ${Date.now()}, 0, '', '');
         UPDATE user_feed SET last = (SELECT coalesce(max(id), 0) FROM users); COMMIT`);
-      // All rows are in the file and synced before the mark is removed.
+      // All rows must be in the file and synced before the mark is removed.
       db.exec('PRAGMA wal_checkpoint(TRUNCATE)');
       db.exec(`DELETE FROM migrations WHERE name GLOB '${MOVING}*'`);
     },

@@ -3,15 +3,15 @@ import { setImmediate as nextTick } from 'node:timers/promises';
 import { ExpectedError } from '../../core/errors.ts';
 import type { MaybePromise } from '../../core/maybe-promise.ts';
 
-/** A value as it is moved, the same for every engine. */
+/** A value in transit, in the same form for both engines. */
 export type Value = string | number | null | Uint8Array;
 
-/** A row as it is moved: the values of `MovedTable.columns`. */
+/** A row in transit: the values of `MovedTable.columns`. */
 export type MovedRow = readonly Value[];
 
 /**
- * The kind of a column. `name` is a text that every engine can store; `text` may need escaping in some engine; `key` is
- * the result of `storedKey`.
+ * The kind of a column. `name` is text that both engines store unchanged; `text` may need escaping in one
+ * engine; `key` is a result of `storedKey`.
  */
 type ColumnKind = 'integer' | 'name' | 'text' | 'key' | 'bytes';
 
@@ -20,7 +20,7 @@ export interface Column {
   readonly kind: ColumnKind;
 }
 
-/** A moved table. Its first column is its key, which the engine assigns in ascending order. */
+/** A table to move. Its first column is its key, which the engine assigns in ascending order. */
 export interface MovedTable {
   readonly name:
     | 'users'
@@ -58,8 +58,8 @@ export const movedTables: readonly MovedTable[] = [
     trace: 'name',
     sender_event: 'text',
   }),
-  // Without `owner` and `claimed_at`: there are no leases in the target. `due_at` keeps the end of a lease in the source.
-  // Which jobs wait for their order follows from the others.
+  // Without `owner` and `claimed_at`, because the target has no leases; `due_at` then holds the end of the
+  // source's lease. Without `blocked`, which is derived from other columns.
   table('jobs', {
     seq: 'integer',
     delivery: 'integer',
@@ -127,33 +127,35 @@ export const movedTables: readonly MovedTable[] = [
 
 /** A batch ends with the row that reaches one of these limits. */
 export const BATCH = { bytes: 2 * 1024 * 1024, rows: 5_000 } as const;
-/** The size of a row without its texts and blobs, in bytes. */
+/** Estimated size of a row without its texts and blobs, in bytes. */
 export const ROW_BYTES = 100;
 
-/** One of the two databases of a move, locked against services. The opener disposes of it. */
+/**
+ * One of the two databases of a move, locked against services. The caller that opened it must dispose of it.
+ */
 export interface MoveEnd extends AsyncDisposable {
   /** Identifies this database and its copies. */
   readonly origin: string;
   count(table: MovedTable): MaybePromise<number>;
   /** A batch of rows with keys greater than `after`, in key order; empty at the end. */
   read(table: MovedTable, after: number): MaybePromise<readonly MovedRow[]>;
-  /** Fails with MoveError when a service uses the database. */
+  /** Fails with MoveError if a service uses the database. */
   checkAlone(): MaybePromise<void>;
-  /** The highest key that was ever used; 0 when none was. */
+  /** The highest key ever used; 0 if there is none. */
   counter(table: MovedTable): MaybePromise<number>;
 }
 
-/** The target of a move. While the move is unfinished only another move can open it. */
+/** The target of a move. Until the move is finished, only another move can open it. */
 export interface MoveTarget extends MoveEnd {
   /** The origin of the source of an unfinished move. */
   readonly unfinished: string | undefined;
-  /** Marks the database as the target of a move. Fails with MoveError while a service uses it. */
+  /** Marks the database as the target of a move. Fails with MoveError if a service uses it. */
   begin(origin: string): MaybePromise<void>;
   /** Removes all rows. */
   clear(): MaybePromise<void>;
-  /** The highest existing key; 0 without rows. */
+  /** The highest existing key; 0 if there are no rows. */
   last(table: MovedTable): MaybePromise<number>;
-  /** Stores rows with their keys in one transaction; durable once it has returned or resolved. */
+  /** Stores rows with their keys in one transaction; they are durable once it returns or resolves. */
   write(table: MovedTable, rows: readonly MovedRow[]): MaybePromise<void>;
   /** Reserves all keys up to `counter`. */
   setCounter(table: MovedTable, counter: number): MaybePromise<void>;
@@ -167,20 +169,23 @@ export class MoveError extends ExpectedError {
   readonly code = 'MOVE';
 }
 
-/** The error while another process uses one of the databases. */
+/** The error if another process uses one of the databases. */
 export function inUse(which: 'source' | 'target'): MoveError {
   return new MoveError(
     `The ${which} is in use by another process. Stop every service that runs on it, and try again.`,
   );
 }
 
-/** The number of rows of a table, and the SHA-256 of their values in the order of their keys. */
+/** The number of rows of a table, and the SHA-256 of their values in key order. */
 export interface Checksum {
   readonly rows: number;
   readonly sha256: string;
 }
 
-/** Reads a whole table; rejects when the signal aborts. `onRows` is called with the number of rows of each batch. */
+/**
+ * Reads a whole table; rejects if the signal aborts. `onRows` is called with the number of rows of each
+ * batch.
+ */
 export async function checksumOf(
   end: MoveEnd,
   table: MovedTable,
@@ -190,7 +195,7 @@ export async function checksumOf(
   const hash = createHash('sha256');
   let rows = 0;
   for (let after = 0; ; ) {
-    // Signals are handled between two batches, even while a file is read synchronously.
+    // Lets process signals be handled between batches, even if reads are synchronous.
     await nextTick();
     signal.throwIfAborted();
     const batch = await end.read(table, after);
@@ -206,7 +211,7 @@ export async function checksumOf(
   }
 }
 
-/** The values as JSON, blobs by their length; together with the blobs it is unique per row. */
+/** The values as JSON, with blobs replaced by their length; together with the blobs it identifies the row. */
 function lineOf(row: MovedRow): string {
   return `${JSON.stringify(row.map((value) => (value instanceof Uint8Array ? [value.byteLength] : value)))}\n`;
 }

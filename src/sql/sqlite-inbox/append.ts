@@ -5,8 +5,8 @@ import type { Step, StepRows } from '../sqlite-writer/batch.ts';
 import { ruledJobsJson } from './delivery-zones.ts';
 
 /**
- * Makes the steps that append a delivery; with `if-changed` only if the step before has changed something. Jobs that are
- * handed over are stored as claimed.
+ * Builds the steps that append a delivery; with `if-changed`, only if the previous step changed something.
+ * Jobs of the handover are stored as claimed.
  */
 export type AppendSteps = (
   delivery: NewDelivery,
@@ -14,14 +14,14 @@ export type AppendSteps = (
   handOver?: HandOver,
 ) => readonly Step[];
 
-/** The steps by a clock that never goes back: the wall clock may have been set forwards and back. */
+/** Builds steps with a clock that never goes back, because the wall clock may be set in both directions. */
 export function appendStepsBy(clock: () => number): AppendSteps {
   return (delivery, when, handOver) => {
     const { id, source, event, dataPointer, contentType, body, receivedAt, jobs } = delivery;
     const { headers = null, trace = null, senderEvent = null } = delivery;
     const dedupKey = storedKey(delivery.dedupKey);
     const values = [id, source, event, dataPointer, contentType, body, receivedAt, dedupKey, headers, trace];
-    // Few deliveries have it, and a parameter without a value is NULL.
+    // Few deliveries have it, and a missing parameter is NULL.
     if (senderEvent !== null) values.push(senderEvent);
     const append = dedupKey === null ? 'appendDelivery' : 'appendKeyed';
     const steps: Step[] = [{ statement: when === undefined ? append : 'appendIfChanged', values }];
@@ -51,11 +51,11 @@ export function appendStepsBy(clock: () => number): AppendSteps {
   };
 }
 
-/** Whether a job has nothing but a target, as most have. */
+/** Whether a job has only a target, as most have. */
 const isPlain = ({ orderKey, runAt, priority }: NewJob) =>
   orderKey === null && runAt === undefined && priority === undefined;
 
-/** The jobs that were stored as claimed, from the rows of the steps: each step of a job tells its number. */
+/** The jobs stored as claimed, from the rows of the steps: the step of each job returns its number. */
 export function readHandedOver(
   delivery: NewDelivery,
   { targets }: HandOver,
@@ -69,7 +69,10 @@ export function readHandedOver(
   });
 }
 
-/** Reads the rows of the steps: the first one inserts the delivery, the last one revives dead jobs of a known one. */
+/**
+ * Reads the rows of the steps: the first step inserts the delivery, the last one revives dead jobs of a
+ * duplicate.
+ */
 export function readAppended(rows: StepRows): Appended {
   if ((rows[0] ?? []).length > 0) return 'stored';
   return rows.length > 1 && (rows.at(-1) ?? []).length > 0 ? 'revived' : 'duplicate';

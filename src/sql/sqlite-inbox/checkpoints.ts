@@ -7,13 +7,13 @@ import type { StepRows } from '../sqlite-writer/batch.ts';
 import type { WriteQueue } from '../sqlite-writer/write-queue.ts';
 import { type AppendSteps, readAppended } from './append.ts';
 
-/** Moves the mark `?1` from `?2` to `?3`. */
+/** Moves the checkpoint `?1` from `?2` to `?3`. */
 export const MOVE_CHECKPOINT = `
     INSERT INTO checkpoints (name, at) VALUES (?1, ?3)
     ON CONFLICT (name) DO UPDATE SET at = excluded.at WHERE at = ?2
     RETURNING seq`;
 
-/** The marks in SQLite. */
+/** Checkpoints in SQLite. */
 export function sqliteCheckpoints(
   reads: DatabaseSync,
   writes: WriteQueue,
@@ -40,7 +40,7 @@ export function sqliteCheckpoints(
   };
 }
 
-/** Reads the dead letters of an SQLite file that `Inbox.deadLetters` gives. */
+/** Implements `Inbox.deadLetters` for an SQLite file. */
 export function sqliteDeadLetters(
   reads: DatabaseSync,
 ): (until: number, interval: number) => readonly DeadLetters[] {

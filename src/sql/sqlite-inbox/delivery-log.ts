@@ -13,16 +13,16 @@ const CONTAINS = 'instr(d.body, CAST($9 AS blob)) > 0';
 
 /** The delivery log in SQLite. */
 export class SqliteDeliveryLog extends DatabaseDeliveryLog {
-  /** They share one commit. */
+  /** Unlimited, because concurrent changes share one commit. */
   readonly maxChanges = Number.POSITIVE_INFINITY;
   readonly #reads: DatabaseSync;
   readonly #reader: Reader | undefined;
   readonly #writes: WriteQueue;
-  /** By their text, prepared when they are first used. */
+  /** Prepared on first use, by text. */
   readonly #statements = new Map<string, StatementSync>();
   readonly #seqOfId: StatementSync;
 
-  /** Without a `reader` the caller's thread reads what can take long. */
+  /** Without a `reader`, long reads run on the caller's thread. */
   constructor(reads: DatabaseSync, writes: WriteQueue, reader?: Reader) {
     super({
       exact: `d.seq = (${SEQ_OF_ID})`,
@@ -41,7 +41,7 @@ export class SqliteDeliveryLog extends DatabaseDeliveryLog {
     text: string,
     values: readonly (string | number | null)[],
   ): MaybePromise<readonly (readonly unknown[])[]> {
-    // Each look into the bodies of hundreds of deliveries, or at thousands of jobs.
+    // On the reader thread, because each reads hundreds of bodies or thousands of jobs.
     if (this.#reader !== undefined) return this.#reader.rows({ text: text.replaceAll('$', '?'), values });
     let statement = this.#statements.get(text);
     if (statement === undefined) {

@@ -1,14 +1,15 @@
 import { type NewJob, PRIORITY_LEVEL } from '../../inbox/delivery.ts';
 import { DELIVERY_BYTES, DELIVERY_OVERHEAD, storedKey } from '../inbox-sql.ts';
 
-/** Jobs as a JSON array of `[target, order_key]`, for the statements that insert or reopen them. */
+/** Encodes jobs as a JSON array of `[target, order_key]`, for the statements that insert or reopen them. */
 export function jobsJson(jobs: readonly NewJob[]): string {
   return JSON.stringify(jobs.map(({ target, orderKey }) => [target, storedKey(orderKey)]));
 }
 
 /**
- * Jobs that may have a time, a priority and a key, as `[target, order_key, due_at, run_at, priority]`. `now` is when jobs
- * without a time are due; `ahead` is how far the clock of the store is ahead of that of the system, in milliseconds.
+ * Encodes jobs that may have a time, a priority and a key, as `[target, order_key, due_at, run_at,
+ * priority]`. Jobs without a time are due at `now`; `ahead` is how far the store's clock is ahead of the
+ * system's, in milliseconds.
  */
 export function ruledJobsJson(jobs: readonly NewJob[], now: number, ahead: number): string {
   return JSON.stringify(
@@ -19,25 +20,25 @@ export function ruledJobsJson(jobs: readonly NewJob[], now: number, ahead: numbe
   );
 }
 
-/** Maximum number of deliveries in a zone, all of which a lookup by id scans. */
+/** Maximum number of deliveries in a zone; a lookup by id scans all of them. */
 export const ZONE = 512;
 
 /** The last delivery of the last zone. */
 const END = '(SELECT coalesce(max(last_seq), 0) FROM delivery_zones)';
 
-/** Puts the deliveries after the last zone into zones. */
+/** Groups the deliveries after the last zone into zones. */
 export const ADD_ZONES = `
   INSERT INTO delivery_zones (last_seq, first_seq, first_id, last_id)
   SELECT max(seq), min(seq), min(id), max(id) FROM deliveries WHERE seq > ${END}
   GROUP BY (seq - ${END} - 1) / ${ZONE}`;
 
-/** The last delivery of the zone of the delivery `?1`; no row when it is in none. */
+/** The zone of the delivery `?1`; no row if it is in none. */
 export const ZONE_OF = `
   SELECT last_seq FROM (
     SELECT last_seq, first_seq FROM delivery_zones WHERE last_seq >= ?1 ORDER BY last_seq LIMIT 1)
   WHERE first_seq <= ?1`;
 
-/** Removes the zone with the last delivery `?1` when it is empty. */
+/** Removes the zone that ends with the delivery `?1` if it is empty. */
 export const PRUNE_ZONE = `
   DELETE FROM delivery_zones
   WHERE last_seq = ?1 AND NOT EXISTS (SELECT 1 FROM deliveries WHERE seq BETWEEN first_seq AND last_seq)`;
@@ -46,17 +47,19 @@ const TAIL_BYTES = `
   (SELECT coalesce(sum(${DELIVERY_BYTES} + ${DELIVERY_OVERHEAD}), 0) FROM deliveries WHERE seq > ${END})`;
 
 /**
- * Adds the deliveries after the last zone to the size of the inbox; ADD_ZONES follows in the same transaction. So the
- * size is counted once per zone, and storing a delivery costs nothing for it.
+ * Adds the deliveries after the last zone to the size of the inbox; ADD_ZONES follows in the same
+ * transaction. This counts sizes once per zone instead of at every append.
  */
 export const COUNT_TAIL = `UPDATE inbox_size SET bytes = bytes + ${TAIL_BYTES} WHERE part = 0`;
 
-/** The bytes of all deliveries: those in zones are counted, the few after the last zone are summed up. */
+/**
+ * Total size of all deliveries in bytes: zones are counted already, the few deliveries after them are summed.
+ */
 export const SIZE = `SELECT bytes + ${TAIL_BYTES} AS size FROM inbox_size WHERE part = 0`;
 
 /**
- * The `seq` of the delivery with the id `?1`: after the last zone, or in a zone whose range contains it. "+" prevents an
- * automatic index over all deliveries.
+ * The `seq` of the delivery with the id `?1`: after the last zone, or in a zone whose range of ids includes
+ * it. "+" prevents an automatic index over all deliveries.
  */
 export const SEQ_OF_ID = `
   SELECT seq FROM deliveries WHERE seq > ${END} AND id = ?1
@@ -65,7 +68,10 @@ export const SEQ_OF_ID = `
   WHERE ?1 BETWEEN first_id AND last_id AND +id = ?1
   LIMIT 1`;
 
-/** Up to `?3` ids from `?1` to below `?2`, found as SEQ_OF_ID finds one: of the zones that overlap most hold a match. */
+/**
+ * Up to `?3` ids from `?1`, inclusive, to `?2`, exclusive, found like SEQ_OF_ID: most zones that overlap
+ * contain a match.
+ */
 export const IDS_BETWEEN = `
   SELECT id FROM deliveries WHERE seq > ${END} AND id >= ?1 AND id < ?2
   UNION ALL

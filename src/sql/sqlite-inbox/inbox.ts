@@ -26,12 +26,12 @@ const ID_OF_KEY = `
 
 const alwaysStored = (): Appended => 'stored';
 
-/** Claimed rows in the order in which their attempts begin. */
+/** Sorts claimed rows in the order in which their attempts start. */
 const byPriority = (a: Row, b: Row) => Number(b[5]) - Number(a[5]) || Number(a[0]) - Number(b[0]);
 
 const isSettled = ([settled = []]: StepRows): boolean => settled.length > 0;
 
-/** The inbox in SQLite. Reads run on the caller's thread, writes go through the queues of the writer. */
+/** The inbox in SQLite. Reads run on the caller's thread, writes go through the writer's queues. */
 export function sqliteInbox(
   reads: DatabaseSync,
   { queue: writes, background }: Pick<Writer, 'queue' | 'background'>,
@@ -41,7 +41,7 @@ export function sqliteInbox(
   let appends = 0;
   const stepsOf = appendStepsBy(clock);
   const appendSteps: AppendSteps = (...given) => {
-    // The first call covers what an earlier process left; after a failure the next call does the work.
+    // The first call covers deliveries of earlier processes. After a failure, the next call does the work.
     if (appends++ % ZONE === 0) writes.submit(ADD_ZONES).catch(() => {});
     return stepsOf(...given);
   };
@@ -63,7 +63,7 @@ export function sqliteInbox(
   const jobCounts = reads.prepare(backlogAt('?1'));
   const size = reads.prepare(SIZE);
 
-  /** The jobs of claimed rows, with their deliveries. */
+  /** Combines claimed rows with their deliveries. */
   function claimedJobs(target: string, claimed: readonly Row[]): readonly ClaimedJob[] {
     if (claimed.length === 0) return [];
     const found = readDeliveries(claimed);
@@ -196,21 +196,21 @@ export function sqliteInbox(
 /** SQLITE_CORRUPT (sqlite.org/rescode.html). */
 const CORRUPT = 11;
 
-/** The last times that the database has seen: the latest heartbeat, and the newest delivery. */
+/** The latest times in the database: the last heartbeat and the newest delivery. */
 const LAST_SEEN = `
   SELECT max(
     coalesce((SELECT max(seen_at) FROM targets), 0),
     coalesce((SELECT received_at FROM deliveries ORDER BY seq DESC LIMIT 1), 0)) AS lastSeen`;
 
-/** Whether an open job has a time of its own, by the clock of the system, and no attempt yet. */
+/** Whether an open job has a planned time, by the system's clock, and no attempt yet. */
 const WAITS_FOR_TIME = '(owner IS NULL AND attempts = 0 AND run_at IS NOT NULL)';
 
 const OPEN = `seq IN (${openJobs('seq')})`;
 
 /**
- * Puts the times of open jobs right when a service starts that has the file for itself; `now` is in milliseconds since
- * the epoch. Leases of earlier processes have ended. A clock that was set back by an hour would leave retries an hour
- * late, so their times go back as far as the clock has. What waits for a time of its own keeps that.
+ * Corrects the times of open jobs when a service starts, which has the file to itself; `now` is in
+ * milliseconds since the epoch. Leases of earlier processes end. If the clock was set back by an hour,
+ * retries would be an hour late, so their times move back by the same amount. Planned times stay.
  */
 export function resetTimes(db: DatabaseSync, now: number): void {
   const ahead = lastSeen(db) - now;
@@ -233,7 +233,10 @@ export function resetTimes(db: DatabaseSync, now: number): void {
   }
 }
 
-/** 0 when a page of the deliveries is damaged: the other doors can still work, and the health check of writes says it. */
+/**
+ * Returns 0 if a page of the deliveries is damaged: the other doors still work, and the writer's health check
+ * reports it.
+ */
 function lastSeen(db: DatabaseSync): number {
   try {
     return Number(db.prepare(LAST_SEEN).get()?.lastSeen ?? 0);
@@ -243,12 +246,15 @@ function lastSeen(db: DatabaseSync): number {
   }
 }
 
-/** The clock is slowed down, not stepped, while it is ahead of the wall clock by less than this, in milliseconds. */
+/**
+ * While the clock is ahead of the wall clock by less than this, in milliseconds, it stands still until they
+ * agree.
+ */
 const SLEW = 1_000;
 
 /**
- * A clock that never goes back, in milliseconds since the epoch. It follows the wall clock forwards; when that is set
- * back, it goes on as if nothing had happened, so that no lease and no due time moves away.
+ * A clock that never goes back, in milliseconds since the epoch. It follows the wall clock forwards; if that
+ * is set back, it continues unaffected, so that leases and due times do not move away.
  */
 export function steadyClock(wall = () => Date.now(), steady = () => performance.now()): () => number {
   let last = wall();

@@ -9,7 +9,7 @@ import { type AppendSteps, readAppended } from './append.ts';
 const readTaken = ([taken = [], ...rows]: StepRows): Appended | undefined =>
   taken.length === 0 ? undefined : readAppended(rows);
 
-/** What programs have enqueued in an SQLite file, each by a connection of its own. */
+/** Deliveries that programs have enqueued in an SQLite file through their own connections. */
 export function sqliteEnqueued(
   reads: DatabaseSync,
   writes: WriteQueue,

@@ -1,7 +1,7 @@
-/** Maximum number of keys that a step forgets by their age, and as many by their number. */
+/** Maximum number of keys that a step forgets by age, and again by count. */
 const WINDOW = 256;
 
-/** Remembers the dedup key of the delivery `?1`, which is to be removed, if it was received at or after `?2`. */
+/** Before the delivery `?1` is removed: remembers its dedup key if it was received at or after `?2`. */
 export const REMEMBER_KEY = `
   INSERT INTO remembered_keys (source, dedup_key, id, received_at)
   SELECT source, dedup_key, id, received_at FROM deliveries
@@ -9,7 +9,9 @@ export const REMEMBER_KEY = `
     AND NOT EXISTS (SELECT 1 FROM jobs WHERE delivery = ?1 AND status = 'dead')
   ON CONFLICT DO NOTHING`;
 
-/** Forgets keys of deliveries that were received before `?1`, and the first ones while there are more than `?2`. */
+/**
+ * Forgets keys of deliveries received before `?1`, and the oldest keys as long as there are more than `?2`.
+ */
 export const FORGET_KEYS = `
   DELETE FROM remembered_keys WHERE seq IN (
     SELECT seq FROM (
@@ -19,7 +21,7 @@ export const FORGET_KEYS = `
       ORDER BY seq LIMIT ${WINDOW}))
   RETURNING seq`;
 
-/** What a step has done that has forgotten so many keys. */
+/** The result of a step that has removed this many keys. */
 export function forgotten(removed: number) {
   return { removed, looked: removed, isLast: removed < WINDOW };
 }

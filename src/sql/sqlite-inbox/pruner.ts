@@ -6,18 +6,18 @@ import { PRUNE_ZONE, SIZE, ZONE_OF } from './delivery-zones.ts';
 import { REMEMBER_KEY } from './prune.ts';
 import { REMOVE_ATTEMPTS } from './settle.ts';
 
-/** A step ends after this time, in milliseconds, once it has looked at one entry. */
+/** A step ends after this time in milliseconds, but examines at least one entry. */
 const STEP_TIME = 2;
-/** Maximum number of entries that a step looks at. */
+/** Maximum number of entries that a step examines. */
 const WINDOW = 256;
 
-/** The statements of a step. Each looks up rows by key, or up to `WINDOW` from a key on. */
+/** The statements of a step. Each looks up rows by key, or up to `WINDOW` rows from a key on. */
 export const PRUNE_STATEMENTS = {
   size: SIZE,
   cursor: 'SELECT at, seq FROM retention_cursors WHERE rule = ?',
   moveCursor: 'UPDATE retention_cursors SET at = ?, seq = ? WHERE rule = ?',
-  // Jobs in the order in which they ended, those of the cursor's time first: SQLite would look through all of that time
-  // for `(finished_at, seq) > (?, ?)`. A delivery is removed at the entry of its last job.
+  // Jobs in the order in which they ended, in two queries: for `(finished_at, seq) > (?, ?)` SQLite would
+  // scan all entries of the cursor's time. A delivery is removed at the entry of its last job.
   endedThen: `
     SELECT finished_at AS at, seq, delivery FROM jobs
     WHERE finished_at = ?1 AND seq > ?2 ORDER BY seq LIMIT ${WINDOW}`,
@@ -59,7 +59,10 @@ export function pruneValues(rule: PruneRule): readonly SQLInputValue[] {
   return [rule.kind, rule.before, limit, rememberedFrom(rule)];
 }
 
-/** Makes the function that takes a step inside a transaction; it returns `removed`, `looked`, and 1 for the last step. */
+/**
+ * Creates the function that runs a step in a transaction; it returns `removed`, `looked`, and 1 for the last
+ * step.
+ */
 export function createPruner(
   db: DatabaseSync,
 ): (values: readonly SQLInputValue[]) => readonly [removed: number, looked: number, isLast: number] {
@@ -72,18 +75,18 @@ export function createPruner(
   const rows = (name: Name, ...values: readonly SQLInputValue[]) =>
     (prepared.get(name)?.all(...values) ?? []) as unknown as readonly Entry[];
 
-  /** The next entries of a rule, and whether they are the last ones. */
+  /** The next entries of a rule, oldest first. */
   function next(kind: PruneRule['kind'], before: number, now: number): readonly Entry[] {
     const { at, seq } = row<Entry>('cursor', kind) ?? { at: 0, seq: 0 };
     if (kind !== 'unhandled') {
       if (at < before)
         return [...rows('endedThen', at, seq), ...rows('endedLater', at, before)].slice(0, WINDOW);
-      // The clock was set back, or the age was raised: entries may be added before the cursor.
+      // The clock was set back, or the age was raised: entries may yet be added before the cursor.
       if (at > before) run('moveCursor', before, 0, kind);
       return [];
     }
     const entries = rows('received', seq);
-    // What has a date in the future, from a clock that was wrong, holds up nobody.
+    // Entries dated in the future, by a wrong clock, do not stop the scan.
     const young = entries.findIndex((entry) => entry.at >= before && entry.at <= now);
     return young === -1 ? entries : entries.slice(0, young);
   }

@@ -4,12 +4,12 @@ import { readRow } from '../sqlite/connection.ts';
 import type { WriteQueue } from '../sqlite-writer/write-queue.ts';
 import type { AppendSteps } from './append.ts';
 
-/** The statements that move the relay. */
+/** The statements that move the relay's place. */
 export const RELAY_WRITES = {
   beginRelay: `
     INSERT INTO user_relay (id, position, at, moved_at) VALUES (1, ?, ?, ?)
     ON CONFLICT (id) DO UPDATE SET moved_at = excluded.moved_at`,
-  // Fails unless it is where it is expected, and its whole write with it: the column takes no NULL.
+  // If the place has moved, the subquery gives NULL, which the column rejects; the whole write then fails.
   moveRelay: `
     INSERT INTO user_relay (id, position, at, moved_at)
     VALUES (1, (SELECT ?3 FROM user_relay WHERE position = ?1 AND at = ?2), ?4, ?5)
@@ -17,7 +17,7 @@ export const RELAY_WRITES = {
   endRelay: 'DELETE FROM user_relay',
 } as const;
 
-/** How far deliveries were made of users' events, in SQLite. */
+/** The place of the relay of users' events, in SQLite. */
 export function sqliteRelay(reads: DatabaseSync, writes: WriteQueue, appendSteps: AppendSteps): RelayStore {
   const place = reads.prepare('SELECT position, at FROM user_relay');
   return {

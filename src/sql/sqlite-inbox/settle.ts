@@ -2,7 +2,7 @@ import type { ClaimedJob } from '../../inbox/delivery.ts';
 import type { Outcome } from '../../inbox/inbox.ts';
 import type { Step } from '../sqlite-writer/batch.ts';
 
-/** The step that records a success without an answer, which has no row of its own. */
+/** Records a success without an answer in the row of the job. */
 export function doneStep(
   { job, attempt, crashes }: ClaimedJob,
   owner: string,
@@ -13,8 +13,8 @@ export function doneStep(
 }
 
 /**
- * The write that records how an attempt of `owner` ended at `now`; its first step tells whether the lease still held.
- * `next` is a step for which `changes()` tells the same.
+ * The steps that record how an attempt of `owner` ended at `now`; the first step's rows show whether the
+ * lease still held. `next` is a step that relies on `changes()` for the same.
  */
 export function settleSteps(
   claimed: ClaimedJob,
@@ -26,7 +26,7 @@ export function settleSteps(
   const { job, attempt, crashes } = claimed;
   const fence = [job, owner, attempt, crashes];
   const { kind, trace } = outcome;
-  // A success without an answer is in the columns of the job, and a crash recorded by its own statement.
+  // A success without an answer is recorded in the row of the job, a crash by its own statement.
   const isOwnRow = trace !== undefined && (kind !== 'done' || trace.answer !== null) && kind !== 'crashed';
   const settled = (): Step => {
     switch (outcome.kind) {
@@ -58,20 +58,22 @@ export function settleSteps(
   ];
 }
 
-/** More successes than this are not kept when a job is replayed again and again. */
+/** Maximum number of successes kept for a job that is replayed again and again. */
 const MAX_REPLAYED = 1_000;
 
-/** Follows the outcome of an attempt in the same write; adds nothing when that has lost its lease. */
+/** Follows the outcome of an attempt in the same write; adds nothing if the lease was lost. */
 export const RECORD_ATTEMPT = `
   INSERT INTO attempts (job, attempt, outcome, started_at, duration, process, status, answer, error)
   SELECT ?, ?, ?, ?, ?, ?, ?, ?, ? WHERE changes() > 0`;
 
-/** Leaves the job `?1` its last `?2` entries. */
+/** Keeps only the last `?2` entries of the job `?1`. */
 export const TRIM_ATTEMPTS = `
   DELETE FROM attempts
   WHERE job = ?1 AND seq <= (SELECT seq FROM attempts WHERE job = ?1 ORDER BY seq DESC LIMIT 1 OFFSET ?2)`;
 
-/** Before a replay: makes entries of the successes of the delivery `?1` whose jobs are among the targets `?2`. */
+/**
+ * Before a replay: records the successes of the delivery `?1` as entries, for jobs whose targets are in `?2`.
+ */
 export const KEEP_SUCCESSES = `
   INSERT INTO attempts (job, attempt, outcome, started_at, duration, process)
   SELECT seq, attempts, 'done', finished_at - duration, duration, ended_by FROM jobs

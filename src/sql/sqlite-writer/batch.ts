@@ -13,11 +13,12 @@ export interface Step {
 /** A write: steps that commit together. */
 export type Write = readonly Step[];
 
-/** A row, column by column. */
+/** A row as an array of columns. */
 export type Row = readonly SQLOutputValue[];
 
 /**
- * The rows of each step of a write. A step without RETURNING has one row, the last insert id, if it changed anything.
+ * The rows of each step of a write. A step without RETURNING has one row, the last insert id, if it changed
+ * anything.
  */
 export type StepRows = readonly (readonly Row[])[];
 
@@ -25,8 +26,9 @@ export type StepRows = readonly (readonly Row[])[];
 const FSYNC_FAILED: ReadonlySet<unknown> = new Set([1034, 1290]);
 
 /**
- * Runs batches of writes on one connection, one transaction per batch. After a failed write the batch is rolled back and
- * run again with a savepoint per write, so that the failing one fails alone. The opener of the connection closes it.
+ * Runs batches of writes on one connection, one transaction per batch. If a write fails, the batch is rolled
+ * back and run again with a savepoint per write, so that only the failing write fails. The caller closes the
+ * connection.
  */
 export class BatchExecutor {
   readonly #db: DatabaseSync;
@@ -40,8 +42,8 @@ export class BatchExecutor {
   readonly #touch: StatementSync;
   readonly #check: WriteCheck;
   /**
-   * Whether SQLite continues the numbers of deliveries by itself: a delivery was stored since the last prune, of which an
-   * earlier process may have done one.
+   * Whether SQLite's own numbering of deliveries is correct: a delivery was stored since the last prune.
+   * Initially false, because an earlier process may have pruned.
    */
   #continuesNumbers = false;
 
@@ -65,7 +67,7 @@ export class BatchExecutor {
     this.#savepoint = db.prepare('SAVEPOINT write_in_batch');
     this.#release = db.prepare('RELEASE write_in_batch');
     this.#undo = db.prepare('ROLLBACK TO write_in_batch');
-    // Writes a page and changes nothing.
+    // Writes a page without changing anything.
     this.#touch = db.prepare('PRAGMA user_version = 0');
     this.#check = new WriteCheck(db);
   }
@@ -86,14 +88,14 @@ export class BatchExecutor {
     }
   }
 
-  /** The results, after the check that an empty write is for. */
+  /** Adds the result of the write check if the batch contains an empty write, which is a health check. */
   #checked(writes: readonly Write[], results: readonly WriteResult<StepRows>[]) {
     const error = writes.some(({ length }) => length === 0) ? this.#check.failure() : undefined;
     if (error === undefined) return results;
     return results.map((result, i) => (writes[i]?.length === 0 ? { error } : result));
   }
 
-  /** Runs the writes without savepoints; undefined after a rollback when one failed. */
+  /** Runs the writes without savepoints; if one fails, rolls back and returns undefined. */
   #together(writes: readonly Write[]): WriteResult<StepRows>[] | undefined {
     try {
       return writes.map((steps) => ({ rows: this.#run(steps) }));
@@ -126,12 +128,12 @@ export class BatchExecutor {
       const after = this.#continuesNumbers ? undefined : AFTER_PRUNE[statement];
       return this.#statements.get(after ?? statement)?.(values) ?? [];
     });
-    // An empty write is a health check: only a page in the WAL proves that the file can be written to.
+    // An empty write is a health check: only a page in the WAL proves that the file is writable.
     if (steps.length === 0) this.#touch.run();
     return rows;
   }
 
-  /** Rethrows an error that ended the transaction itself (a full disk, an I/O error): it fails the whole batch. */
+  /** Rethrows an error that ended the transaction (a full disk, an I/O error): it fails the whole batch. */
   #throwIfAborted(error: unknown): void {
     if (!this.#db.isTransaction || isFsyncFailure(error)) throw error;
   }
@@ -148,7 +150,7 @@ function prepareRows(statement: StatementSync): (values: Step['values']) => read
   };
 }
 
-/** Whether a result is that of an append that has stored a delivery, the last step that changes their numbers. */
+/** Whether a write was an append that stored a delivery, which restores SQLite's own numbering. */
 function hasStored(writes: readonly Write[]): (result: WriteResult<StepRows>, i: number) => boolean {
   return (result, i) => 'rows' in result && isAppend(writes[i]?.[0]) && (result.rows[0] ?? []).length > 0;
 }
@@ -157,7 +159,7 @@ function isAppend(step: Step | undefined): boolean {
   return step !== undefined && AFTER_PRUNE[step.statement] !== undefined;
 }
 
-/** Whether an error says that a file could not be synced. */
+/** Whether an error reports a failed fsync. */
 export function isFsyncFailure(error: unknown): boolean {
   return FSYNC_FAILED.has((Object(error) as { readonly errcode?: unknown }).errcode);
 }

@@ -2,11 +2,13 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { openWriteConnection } from '../sqlite/connection.ts';
 import type { Outcome, ThreadResult } from './checkpointer.ts';
 
-// The thread that copies a long WAL into the database, because commits would wait for the writer's.
+// The thread that checkpoints a long WAL; on the writer thread, commits would have to wait.
 const port = parentPort;
 if (port === null) throw new Error('checkpoint-thread.ts runs as a worker thread only');
 
-/** Commits of others go on meanwhile. Those who made the connection have it open too, so its end deletes no WAL. */
+/**
+ * Does not block commits. The writer keeps its connection open, so closing this one does not delete the WAL.
+ */
 function checkpoint(file: string): ThreadResult {
   try {
     using db = openWriteConnection(file);

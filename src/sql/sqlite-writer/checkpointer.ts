@@ -6,56 +6,58 @@ import { PACKAGE_ROOT, threadEnvironment } from '../../core/package-root.ts';
 import { WAL_LIMIT } from '../sqlite/connection.ts';
 import { isFsyncFailure } from './batch.ts';
 
-/** A read transaction that keeps the WAL from being emptied: of another program, or of a backup. */
+/** A read transaction, of another program or a backup, that keeps the WAL from being reset. */
 export interface HeldWal {
-  /** How long it has been seen, in milliseconds; it can be older. */
+  /** How long it has been observed, in milliseconds; it may be older. */
   readonly heldMs: number;
-  /** Size of the WAL. */
+  /** Size of the WAL in bytes. */
   readonly bytes: number;
 }
 
 interface CheckpointerOptions {
-  /** Size of the WAL; 0 while its files must stay as they are. */
+  /** Size of the WAL in bytes; 0 if its files must not be changed. */
   walBytes(): number;
-  /** Set to 1 while the reads of this process should not begin transactions that outlast them. */
+  /** Set to 1 while reads of this process should not start long transactions. */
   readonly waits: Int32Array;
   /** Called when no later write can be durable. */
   onFatal(error: string): void;
-  /** Called once a reader has held the WAL for `NOTICE_AFTER`, and again whenever that time has doubled. */
+  /**
+   * Called once a reader has held the WAL for `NOTICE_AFTER`, and again each time that duration has doubled.
+   */
   onHeld(held: HeldWal): void;
-  /** A monotonic clock, in milliseconds. */
+  /** A monotonic clock in milliseconds. */
   readonly now?: () => number;
 }
 
-/** The row of `PRAGMA wal_checkpoint`. */
+/** The result row of `PRAGMA wal_checkpoint`. */
 export interface Outcome {
-  /** 1 when a reader or another writer was in the way of a RESTART. */
+  /** 1 if a reader or another writer blocked a RESTART. */
   readonly busy: number;
-  /** Frames in the WAL. */
+  /** Number of frames in the WAL. */
   readonly log: number;
-  /** How many of them are in the database. */
+  /** Number of frames copied into the database. */
   readonly checkpointed: number;
 }
 
-/** What the thread answers. */
+/** The answer of the thread. */
 export type ThreadResult = Outcome | { readonly message: string; readonly errcode?: unknown };
 
-/** A frame of the WAL that no checkpoint passes. */
+/** A frame of the WAL that checkpoints cannot pass. */
 interface Held {
   readonly frame: number;
   readonly since: number;
-  /** Age of the next notice. */
+  /** The age at which to report it next, in milliseconds. */
   noticeAfter: number;
 }
 
 /** How long a checkpoint waits for readers, in milliseconds. */
 const PATIENCE = 10;
-/** A page in the WAL, with its header, in bytes. */
+/** Size of a page in the WAL with its header, in bytes. */
 const FRAME = 4096 + 24;
-/** With more bytes than this to copy, a thread does it while commits go on. */
+/** If more bytes than this must be copied, a thread does it while commits continue. */
 const LONG = 4 * WAL_LIMIT;
 /**
- * Delay of a checkpoint, in milliseconds: in that time the transactions end that reads of this process have begun. It
+ * Delay before a checkpoint, in milliseconds, in which started transactions of this process can end. It
  * doubles while checkpoints are incomplete.
  */
 const RETRY = 50;
@@ -63,9 +65,9 @@ const MAX_RETRY = 2_000;
 const NOTICE_AFTER = 10_000;
 
 /**
- * Keeps the WAL short. Beyond WAL_LIMIT it is checkpointed, and the next commit starts it anew and truncates the file.
- * A reader can prevent that; then it is tried again, even if nothing else is written. Under a steady load of reads the
- * moment hardly ever comes by chance, hence `waits`.
+ * Keeps the WAL short: beyond WAL_LIMIT it is checkpointed, and the next commit restarts it and truncates the
+ * file. A reader can prevent that; the checkpoint is then retried, even without further writes. Under a
+ * steady load of reads there is almost never a moment without a reader, so `waits` asks them to pause.
  */
 export class Checkpointer implements AsyncDisposable {
   readonly #options: Required<CheckpointerOptions>;
@@ -76,28 +78,30 @@ export class Checkpointer implements AsyncDisposable {
   /** Set while the WAL is too long. */
   #timer: NodeJS.Timeout | undefined;
   #delay = RETRY;
-  /** What is in the database already of a WAL that is too long, in bytes. */
+  /** The part of a too long WAL that is already in the database, in bytes. */
   #copied = 0;
   #held: Held | undefined;
   #thread: Promise<void> | undefined;
 
-  /** `db` is a connection of `openWriteConnection` to a file. */
+  /** `db` is a connection to a file, from `openWriteConnection`. */
   constructor(db: DatabaseSync, options: CheckpointerOptions) {
     this.#options = { now: () => performance.now(), ...options };
     this.#file = db.location() ?? '';
-    // PASSIVE waits for nobody.
+    // Unlike PASSIVE, RESTART waits for readers.
     this.#restart = db.prepare('PRAGMA wal_checkpoint(RESTART)');
     const timeout = Number(db.prepare('PRAGMA busy_timeout').get()?.timeout);
     this.#patient = db.prepare(`PRAGMA busy_timeout = ${PATIENCE}`);
     this.#usual = db.prepare(`PRAGMA busy_timeout = ${timeout}`);
   }
 
-  /** Called after each commit; a WAL that has become too long is checkpointed soon, between two later ones. */
+  /**
+   * Called after each commit; if the WAL has become too long, schedules a checkpoint between later commits.
+   */
   maintain(): void {
     if (this.#timer === undefined && this.#options.walBytes() > WAL_LIMIT) this.#tryLater();
   }
 
-  /** Checkpoints the WAL at once. */
+  /** Checkpoints the WAL immediately. */
   checkpoint(): void {
     try {
       this.#patient.get();
@@ -111,7 +115,7 @@ export class Checkpointer implements AsyncDisposable {
     }
   }
 
-  /** Waits for its thread. */
+  /** Waits for the thread. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#thread;
     this.#settle();
@@ -146,7 +150,9 @@ export class Checkpointer implements AsyncDisposable {
     this.#tryLater();
   }
 
-  /** Whether all of the WAL is in the database, and a RESTART has found no reader on it. */
+  /**
+   * Records the result; returns whether the whole WAL is in the database and no reader blocked the RESTART.
+   */
   #note({ busy, log, checkpointed }: Outcome): boolean {
     this.#copied = checkpointed * FRAME;
     const isComplete = busy === 0 && checkpointed === log;
@@ -166,7 +172,7 @@ export class Checkpointer implements AsyncDisposable {
   }
 
   #noteFailure(error: unknown): void {
-    // On a full disk only the checkpoint fails; the WAL holds all commits.
+    // On a full disk, only the checkpoint fails; the WAL still contains all commits.
     if (isFsyncFailure(error)) this.#options.onFatal((error as Error).message);
     else this.#tryLater();
   }
@@ -176,7 +182,7 @@ export class Checkpointer implements AsyncDisposable {
     this.#delay = Math.min(2 * delay, MAX_RETRY);
     clearTimeout(this.#timer);
     this.#timer = setTimeout(this.#try, delay);
-    // A reader that stays for so long is none of this process.
+    // A reader that stays this long is not in this process.
     Atomics.store(this.#options.waits, 0, delay < MAX_RETRY ? 1 : 0);
   }
 
@@ -193,13 +199,14 @@ export class Checkpointer implements AsyncDisposable {
 const CHUNK = 1024 * 1024;
 
 /**
- * Rewrites the WAL of an earlier process in place, byte for byte, by writes that are synced. After a failed fsync the kernel marks the
- * pages clean although the disk lacks them, so a later fsync would not write them and a power cut would lose them
- * (Rebello et al., "Can Applications Recover from fsync Failures?", 2020). Throws the error of the file system.
+ * Rewrites the WAL of an earlier process in place, unchanged, with synced writes. After a failed fsync the
+ * kernel marks pages as clean although they are not on disk, so a later fsync would skip them and a power
+ * failure would lose them (Rebello et al., "Can Applications Recover from fsync Failures?", 2020). Throws
+ * file system errors.
  */
 export function rewriteWal(db: DatabaseSync): void {
   const wal = `${db.location()}-wal`;
-  // The write lock, so that no other process appends to the WAL.
+  // The write lock keeps other processes from appending to the WAL.
   db.exec('BEGIN IMMEDIATE');
   try {
     if (existsSync(wal)) rewrite(wal);
@@ -209,7 +216,7 @@ export function rewriteWal(db: DatabaseSync): void {
 }
 
 function rewrite(path: string): void {
-  // Synchronous writes: Node's permission model has no fsync.
+  // Synchronous writes, because Node's permission model does not allow fsync.
   const file = openSync(path, 'rs+');
   try {
     const chunk = Buffer.allocUnsafe(CHUNK);
@@ -224,9 +231,9 @@ function rewrite(path: string): void {
 }
 
 /**
- * Writes a page into the WAL and changes nothing; throws when the file cannot be written to. Nobody is told of this
- * commit, so a new WAL is not synced: the sync of the next commit covers it. A WAL with frames may begin anew, and then
- * SQLite must sync its header before other frames follow.
+ * Writes a page into the WAL without changing anything; throws if the file is not writable. This commit is
+ * never acknowledged, so a new WAL is not synced: the next commit's sync covers it. A WAL with frames may
+ * restart, and SQLite must then sync its header before other frames follow.
  */
 export function proveWritable(db: DatabaseSync): void {
   const isNew = statSync(`${db.location()}-wal`, { throwIfNoEntry: false })?.size === 0;

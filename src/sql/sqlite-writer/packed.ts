@@ -4,23 +4,26 @@ import type { Step, StepRows, Write } from './batch.ts';
 import type { WriteName } from './write-statements.ts';
 
 /**
- * Writes in the form that is posted to the writer thread. Structured clone copies a flat list of primitives several times
- * faster than nested objects, and it would copy the whole buffer behind each view.
+ * Writes in the format posted to the writer thread. Structured clone copies a flat list of primitives several
+ * times faster than nested objects, and would copy the whole buffer behind each view.
  */
 export interface PackedWrites {
-  /** Per write: the number of steps; per step: the statement, the number of values, the values. */
+  /** Per write, the number of steps; per step, the statement, the number of values, and the values. */
   readonly list: readonly SQLInputValue[];
-  /** Pairs of an index in `list` and the length of the bytes that belong there. */
+  /** Pairs of an index in `list` and the length of the blob at that index. */
   readonly blobs: readonly number[];
   /** The bytes of all blobs, concatenated. */
   readonly bytes: Uint8Array<ArrayBuffer>;
-  /** Whether to commit them by themselves, behind all others that wait. */
+  /** Whether to commit them separately, after all other waiting writes. */
   readonly isBackground?: boolean;
 }
 
-/** The results of the batches in one commit, in the form that is posted back. */
+/** The results of the batches in one commit, in the format posted back. */
 export interface PackedResults {
-  /** Per write: the number of steps; per step: of rows; per row: of columns, and their values. Or -1 and the error. */
+  /**
+   * Per write, the number of steps, or -1 and the error; per step, the number of rows; per row, the number of
+   * columns and their values.
+   */
   readonly list: readonly SQLOutputValue[];
   /** The number of writes of each batch. */
   readonly lengths: readonly number[];
@@ -57,7 +60,7 @@ export function packWrites(writes: readonly Write[]): PackedWrites {
   return { list, blobs, bytes };
 }
 
-/** The inverse of `packWrites`; blobs are views of its buffer. */
+/** Reverses `packWrites`; blobs are views of its buffer. */
 export function unpackWrites({ list: packed, blobs, bytes }: PackedWrites): readonly Write[] {
   const list = [...packed];
   let offset = 0;
@@ -80,7 +83,7 @@ export function unpackWrites({ list: packed, blobs, bytes }: PackedWrites): read
   return writes;
 }
 
-/** Packs the result of a commit; `lengths` are the numbers of writes of the batches. */
+/** Packs the result of a commit; `lengths` has the number of writes of each batch. */
 export function packResults(
   { results, ...rest }: BatchResult<StepRows>,
   lengths: readonly number[],

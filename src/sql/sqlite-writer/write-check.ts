@@ -1,6 +1,6 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 
-/** One row of each kind that the doors store, on the pages where the next ones would go. */
+/** One row of each kind that the doors store, on the pages where their next rows would go. */
 const INSERTS = [
   `INSERT INTO users (name, email) VALUES ('', '')`,
   `INSERT INTO deliveries (id, source, data_pointer, body, received_at, dedup_key)
@@ -10,8 +10,8 @@ const INSERTS = [
 ];
 
 /**
- * Checks that the doors can write: a damaged page fails the writes to its table and no others. It stores rows as they do
- * and rolls them back, which leaves nothing in the WAL.
+ * Checks that the doors can write: a damaged page fails only writes to its table. It stores rows as the doors
+ * do and rolls them back, which leaves nothing in the WAL.
  */
 export class WriteCheck {
   readonly #db: DatabaseSync;
@@ -26,7 +26,7 @@ export class WriteCheck {
     this.#rollback = db.prepare('ROLLBACK');
   }
 
-  /** Runs outside a transaction. Why a write would fail; undefined when it would not. */
+  /** Returns why a write would fail; undefined if it would succeed. Must run outside a transaction. */
   failure(): string | undefined {
     try {
       this.#begin.run();

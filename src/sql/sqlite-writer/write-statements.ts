@@ -17,7 +17,7 @@ const append = (columns: string, values: string, rows = (all: string) => `VALUES
     ${rows(`${values}?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11`)}
     ON CONFLICT (source, dedup_key) WHERE dedup_key IS NOT NULL DO NOTHING`;
 
-/** A delivery with a remembered key is a duplicate of one that was removed. Asking costs a few microseconds. */
+/** A delivery with a remembered key is a duplicate of a removed one. The lookup costs a few microseconds. */
 const unlessRemembered =
   (condition = 'true') =>
   (values: string) =>
@@ -25,14 +25,17 @@ const unlessRemembered =
     SELECT ${values}
     WHERE ${condition} AND NOT EXISTS (SELECT 1 FROM remembered_keys WHERE source = ?2 AND dedup_key = ?8)`;
 
-/** Whether the owner of a job whose lease has ended is another than ?1; then its process has died, or stood still. */
+/**
+ * Whether a job whose lease has ended belonged to another owner than ?1, whose process must have crashed or
+ * stalled.
+ */
 const DIED = '(owner IS NOT NULL AND owner <> ?1)';
-/** The crashes of the job with the one that its claim finds out. */
+/** The crashes of a job, including one found by this claim. */
 const DEATHS = `crashes + ${DIED}`;
 
-// Every due job that does not wait for its order can be claimed, but what the owner is still running (?6). The bodies are
-// bounded by ?7, but for the first one. With a bare parameter as its limit SQLite would prepare the statement anew for
-// each run, because a bound limit is part of the plan: ten times the cost of a small claim.
+// Claims due jobs that are not blocked and that the owner is not still running (?6). ?7 bounds the bodies,
+// except the first. The limit is written `?5 + 0` because a bare parameter is part of the plan: SQLite would
+// prepare the statement again for each run, at ten times the cost of a small claim.
 const claim = (index: string, condition: string) => `
     UPDATE jobs SET owner = ?1, claimed_at = ?4, due_at = ?2, attempts = attempts + NOT ${DIED}, crashes = ${DEATHS}
     WHERE seq IN (SELECT seq FROM (
@@ -46,26 +49,26 @@ const claim = (index: string, condition: string) => `
       WHERE nth = 1 OR total <= ?7)
     RETURNING seq, attempts, crashes, delivery, order_key IS NOT NULL, priority`;
 
-/** Whether there is a head of the order key that a new job has, a row of json_each. */
+/** Whether a new job, a row of json_each, has to wait behind an unblocked job with its order key. */
 const WAITS = `(value ->> 1) IS NOT NULL AND EXISTS (
       SELECT 1 FROM jobs AS head
       WHERE head.target = value ->> 0 AND head.order_key = value ->> 1 AND head.status = 'open' AND NOT head.blocked)`;
 
 const JOB = 'INSERT INTO jobs (delivery, due_at, target, owner, claimed_at, attempts)';
 
-/** The claim that an outcome belongs to. */
+/** Matches only the claim that an outcome belongs to. */
 const FENCE = 'seq = ? AND owner = ? AND attempts = ? AND crashes = ?';
 
 /**
- * All statements that write, by name; the writing connection prepares each once. RETURNING costs SQLite a temporary table
- * per run, so frequent statements do without: BatchExecutor derives a row from their change count.
+ * All write statements by name; the writing connection prepares each once. RETURNING costs SQLite a temporary
+ * table per run, so frequent statements avoid it: BatchExecutor derives a row from their change count.
  */
 export const WRITES = {
   createUser: 'INSERT INTO users (name, email, version) VALUES (?, ?, ?)',
   updateUser: `
     UPDATE users SET name = ?1, email = ?2, version = max(version + 1, ?4) WHERE id = ?3 RETURNING id`,
   removeUser: 'DELETE FROM users WHERE id = ? RETURNING id',
-  // Under a condition: the versions that are meant, and a bound on them.
+  // Conditional: requires one of the given versions, and a version below a bound.
   changeUser: `
     UPDATE users SET name = coalesce(?1, name), email = coalesce(?2, email), version = max(version + 1, ?4)
     WHERE id = ?3 AND (?5 IS NULL OR version IN (SELECT value FROM json_each(?5))) AND version < ?6
@@ -74,8 +77,8 @@ export const WRITES = {
     DELETE FROM users
     WHERE id = ?1 AND (?2 IS NULL OR version IN (SELECT value FROM json_each(?2))) AND version < ?3
     RETURNING id`,
-  // A create that counts once: takes the key, unless an outcome is kept for it; creates the user if so; notes its id;
-  // then tells what is kept.
+  // An idempotent create: takes the key unless an outcome is kept for it; if taken, creates the user and
+  // records its id; then returns the kept outcome.
   claimKey: `
     INSERT INTO idempotency_keys (key, fingerprint, user_id, version, expires_at) VALUES (?1, ?2, 0, ?3, ?4)
     ON CONFLICT (key) DO UPDATE
@@ -84,14 +87,15 @@ export const WRITES = {
   createForKey: 'INSERT INTO users (name, email, version) SELECT ?, ?, ? WHERE changes() > 0',
   noteForKey: 'UPDATE idempotency_keys SET user_id = last_insert_rowid() WHERE key = ? AND changes() > 0',
   readKey: 'SELECT fingerprint, user_id, version FROM idempotency_keys WHERE key = ?',
-  // Each new key makes room for more than itself.
+  // Removes several expired keys for each new one, so that they cannot accumulate.
   expireKeys: `
     DELETE FROM idempotency_keys
     WHERE key IN (SELECT key FROM idempotency_keys WHERE expires_at <= ? ORDER BY expires_at LIMIT 8)`,
-  // Passes over a user whose email another one has.
+  // Skips a user whose email is already taken.
   importUser: 'INSERT INTO users (name, email, version) VALUES (?, ?, ?) ON CONFLICT DO NOTHING',
   beginImport: 'INSERT INTO imports (key, line, moved_at) VALUES (?, 0, ?) ON CONFLICT (key) DO NOTHING',
-  // Fails unless the position is the expected one, and its whole write with it: the column takes no NULL.
+  // If the position is not the expected one, CASE gives NULL, which the column rejects; the whole write then
+  // fails.
   moveImport:
     'UPDATE imports SET line = CASE WHEN line = ?2 THEN ?3 END, moved_at = ?4, digest = ?5 WHERE key = ?1',
   expireImports: 'DELETE FROM imports WHERE moved_at < ?',
@@ -101,13 +105,15 @@ export const WRITES = {
 
   appendDelivery: append('', ''),
   appendKeyed: append('', '', unlessRemembered()),
-  // In place of an append, until one has stored a delivery since the last prune: continues after the highest `seq` ever used.
+  // Used instead of an append until a delivery was stored since the last prune: continues after the highest
+  // `seq` ever used.
   appendAfterPrune: append('seq, ', `${HIGHEST} + 1, `),
   appendKeyedAfterPrune: append('seq, ', `${HIGHEST} + 1, `, unlessRemembered()),
-  // Follows a step in the same write; adds nothing when that changed nothing.
+  // Follows a step in the same write; adds nothing if that step changed nothing.
   appendIfChanged: append('seq, ', `${HIGHEST} + 1, `, unlessRemembered('changes() > 0')),
-  // A job without rules follows an append in the same write, and further ones follow that. Each adds nothing when the
-  // step before it has added nothing: the delivery was a duplicate. With an owner the job is stored as claimed.
+  // A job without rules follows an append in the same write, and further jobs follow it. Each adds nothing if
+  // the previous step added nothing, because the delivery was a duplicate. With an owner, the job is stored
+  // as claimed.
   addJob: `${JOB} SELECT last_insert_rowid(), ?, ?, ?, ?, ? WHERE changes() > 0`,
   addFurtherJob: `${JOB} SELECT delivery, ?, ?, ?, ?, ? FROM jobs WHERE seq = last_insert_rowid() AND changes() > 0`,
   addRuledJobs: `
@@ -134,7 +140,8 @@ export const WRITES = {
   finishJob: `
     UPDATE jobs SET status = ?, error = ?, finished_at = ?, duration = ?, ended_by = owner, owner = NULL
     WHERE ${FENCE}`,
-  // Follows the end of job ?3 in the same write, if that was recorded: claims the next one with its order key.
+  // Follows the end of job ?3 in the same write; if that was recorded, claims the next job with its order
+  // key.
   claimNext: `
     UPDATE jobs SET owner = ?1, claimed_at = ?4, due_at = ?2, attempts = attempts + 1
     WHERE changes() > 0 AND seq = (
@@ -175,7 +182,7 @@ export const WRITES = {
       LIMIT ?4 + 0)
     RETURNING target`,
 
-  // Before a replay: the job of a handler goes to the one that has its place now.
+  // Before a replay: gives the job of a former handler to the current one.
   replaceTarget: `
     UPDATE jobs SET target = ?3, order_key = ?4
     WHERE delivery = ?1 AND target = ?2
@@ -202,11 +209,11 @@ export const WRITES = {
   addZones: ADD_ZONES,
 } as const;
 
-/** The appends, each with the one in its place after a prune. */
+/** The appends, each with its replacement after a prune. */
 export const AFTER_PRUNE: Partial<Record<WriteName, WriteName>> = {
   appendDelivery: 'appendAfterPrune',
   appendKeyed: 'appendKeyedAfterPrune',
 };
 
-/** The name of a write; `prune` is a step of retention, of several statements. */
+/** The name of a write; `prune` is a step of retention that runs several statements. */
 export type WriteName = keyof typeof WRITES | 'prune';

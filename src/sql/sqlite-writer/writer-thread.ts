@@ -7,7 +7,7 @@ import { Checkpointer } from './checkpointer.ts';
 import { type PackedWrites, packResults, unpackWrites } from './packed.ts';
 import type { WriterData } from './writer.ts';
 
-// The thread that owns the writing connection: a slow fsync blocks it, never the event loop of the doors.
+// The thread that owns the writing connection: a slow fsync blocks it, but never the doors' event loop.
 const port = parentPort;
 if (port === null) throw new Error('writer-thread.ts runs as a worker thread only');
 
@@ -18,9 +18,11 @@ let failed = false;
 const location = db.location();
 /** Undefined for a database without a file. */
 const files = location === null ? undefined : new OpenedFiles(location);
-/** The last look at the files. Lost ones can come back. */
+/** The last known state of the files. Lost files may come back. */
 let seen: Look = files?.look() ?? { lost: undefined, walBytes: 0 };
-/** A look takes 5 to 10 us, so one within so many milliseconds costs a busy writer less than a hundredth. */
+/**
+ * Minimum time between two checks of the files, in milliseconds: at 5 to 10 us each, they cost less than 1 %.
+ */
 const LOOK_INTERVAL = 1;
 let lookedAt = 0;
 const checkpointer = new Checkpointer(db, {
@@ -36,8 +38,8 @@ const checkpointer = new Checkpointer(db, {
 checkpointer.checkpoint();
 
 /**
- * Answers with the results of the batches in a commit. It also posts a string that says why the file is no longer
- * durable, and a HeldWal.
+ * Answers with the results of the batches in a commit. Also posts a string if the file is no longer durable,
+ * and HeldWal reports.
  */
 port.on('message', (message: PackedWrites | 'close') => {
   if (message === 'close') return void close();
@@ -53,7 +55,7 @@ async function close(): Promise<void> {
   port?.close();
 }
 
-/** Commits batches together, answers, and checkpoints when it is time. */
+/** Commits batches together, answers, and lets the checkpointer run. */
 function commit(batches: readonly PackedWrites[], isBackground = false): void {
   if (batches.length === 0) return;
   const parts = batches.map(unpackWrites);
@@ -65,7 +67,7 @@ function commit(batches: readonly PackedWrites[], isBackground = false): void {
   checkpointer.maintain();
 }
 
-/** The batches that are waiting in the port. None is "close", which comes after the last answer. */
+/** The batches waiting in the port. "close" is never among them, because it follows the last answer. */
 function* waiting(from: MessagePort): Generator<PackedWrites> {
   for (;;) {
     const next = receiveMessageOnPort(from) as { readonly message: PackedWrites } | undefined;
@@ -74,7 +76,10 @@ function* waiting(from: MessagePort): Generator<PackedWrites> {
   }
 }
 
-/** Executes writes. Only what is in the files at their paths is acknowledged, hence the look after the commit. */
+/**
+ * Executes writes. Checks the files after the commit, because only writes to the files at their paths may be
+ * acknowledged.
+ */
 function execute(writes: readonly Write[]): BatchResult<StepRows> {
   if (seen.lost !== undefined) look();
   if (seen.lost !== undefined) return refused(writes, seen.lost);
@@ -94,8 +99,9 @@ function refused(writes: readonly Write[], error: string): BatchResult<StepRows>
 }
 
 /**
- * A read-only connection that keeps the writing one from checkpointing and deleting the WAL when it closes. After a failed
- * fsync the WAL must stay, because the disk may lack pages of an earlier checkpoint; the next process repeats that.
+ * A read-only connection that keeps the writing one from checkpointing and deleting the WAL when it closes.
+ * After a failed fsync the WAL must stay, because the disk may lack pages of an earlier checkpoint; the next
+ * process rewrites it.
  */
 function walKeeper(): DatabaseSync {
   const keeper = openReadConnection(file);

@@ -10,19 +10,19 @@ import type { HeldWal } from './checkpointer.ts';
 import { type PackedResults, packWrites, unpackResults } from './packed.ts';
 import { WriteQueue } from './write-queue.ts';
 
-/** The writing side of an SQLite database; disposing of it waits for the writes that were accepted. */
+/** The writing side of an SQLite database; disposing of it waits for all accepted writes. */
 export interface Writer extends AsyncDisposable {
   readonly queue: WriteQueue;
-  /** Writes that nobody waits for: each batch is a commit of its own, between those of `queue`. */
+  /** Low-priority writes: each batch is a separate commit, between those of `queue`. */
   readonly background: WriteQueue;
-  /** Whether a checkpoint waits for the reads of this process to end: none should begin a transaction that outlasts it. */
+  /** Whether a checkpoint is waiting for reads of this process; they should not start long transactions. */
   waitsForReads(): boolean;
 }
 
-/** What the writer thread is given. */
+/** The data that the writer thread starts with. */
 export interface WriterData {
   readonly file: string;
-  /** 1 while a checkpoint waits for reads. */
+  /** 1 while a checkpoint is waiting for reads. */
   readonly waits: Int32Array;
 }
 
@@ -30,27 +30,28 @@ interface ThreadWriterOptions {
   /** Called once, when no later write can be durable. */
   onFatal(error: StoreUnavailableError): void;
   readonly observer: DatabaseObserver;
-  /** Called when a batch has ended, before any of its writes is acknowledged. */
+  /** Called when a batch has ended, before its writes are acknowledged. */
   onBatchEnd?(): void;
-  /** Called while a reader has held the WAL for long. */
+  /** Called while a reader has held the WAL for a long time. */
   readonly onHeldWal?: ((held: HeldWal) => void) | undefined;
 }
 
 /**
- * While the thread commits a batch, further ones are posted to it, and it commits all of them together: so it never waits
- * for this thread to handle the last result. Below `MIN_BATCH` writes a message costs more than it gains.
+ * While the thread commits a batch, further batches are posted to it, which it then commits together; so it
+ * never waits for this thread to handle a result. For fewer than `MIN_BATCH` writes, a message costs more
+ * than it gains.
  */
 const CONCURRENCY = 4;
 const MIN_BATCH = 16;
 /**
- * An idle thread gets a batch of this size before the tick ends. Otherwise the writes of one tick would be committed,
- * answered and repeated together, and the two threads would alternate instead of working in parallel.
+ * An idle thread gets a batch of this size before the tick ends. Otherwise the writes of one tick would be
+ * committed and answered together, and the two threads would alternate instead of working in parallel.
  */
 const EAGER_BATCH = 16;
 
 type BatchEnd = (result: BatchResult<StepRows>) => void;
 
-/** Opens a writer on a thread of its own. */
+/** Opens a writer on a separate thread. */
 export function openThreadWriter(
   file: string,
   { onFatal, observer, onBatchEnd, onHeldWal }: ThreadWriterOptions,
@@ -60,7 +61,7 @@ export function openThreadWriter(
   const waits = new Int32Array(new SharedArrayBuffer(4));
   const workerData: WriterData = { file, waits };
   const worker = new Worker(script, { name: 'writer', workerData, env: threadEnvironment() });
-  /** The callbacks of the batches in flight, the oldest first. */
+  /** The callbacks of the batches in flight, oldest first. */
   const callbacks = { queue: [] as BatchEnd[], background: [] as BatchEnd[] };
   const send = (name: keyof typeof callbacks) => (writes: readonly Write[], done: BatchEnd) => {
     const packed = { ...packWrites(writes), isBackground: name === 'background' };
@@ -117,7 +118,10 @@ export function openThreadWriter(
   };
 }
 
-/** Opens a writer on the caller's thread and connection, because an in-memory database has only one connection. */
+/**
+ * Opens a writer on the caller's thread and connection, because an in-memory database has only one
+ * connection.
+ */
 export function openInlineWriter(
   db: DatabaseSync,
   onFatal: (error: StoreUnavailableError) => void,

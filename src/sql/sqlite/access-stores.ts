@@ -25,7 +25,7 @@ export const TOKEN_WRITES = {
     WHERE api_tokens.digest = uses.digest AND coalesce(used_at, 0) < uses.at`,
 } as const;
 
-/** The tokens in SQLite. */
+/** The API tokens in SQLite. */
 export function sqliteApiTokens(reads: DatabaseSync, writes: WriteQueue): ApiTokens {
   const rows = `SELECT json_array(${TOKEN_COLUMNS}) AS row FROM api_tokens`;
   const all = reads.prepare(`${rows} ORDER BY seq`);
@@ -48,7 +48,7 @@ export function sqliteApiTokens(reads: DatabaseSync, writes: WriteQueue): ApiTok
   };
 }
 
-/** The oldest events of a kind beyond its last `?2`. */
+/** The oldest events of a kind, except its last `?2`. */
 const oldest = (action: number) => `
       SELECT seq FROM (SELECT seq FROM audit_events
         WHERE action = ${action} AND seq <= (SELECT seq FROM audit_events WHERE action = ${action} ORDER BY seq DESC LIMIT 1 OFFSET ?2)
@@ -59,7 +59,7 @@ export const AUDIT_WRITES = {
   addAuditEvents: `
     INSERT INTO audit_events (at, action, principal, type, data)
     SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4 FROM json_each(?)`,
-  /** Removes what happened before `?1`, and of each kind what is older than its last `?2`. */
+  /** Removes events before `?1`, and all but the last `?2` events of each kind. */
   pruneAuditEvents: `
     DELETE FROM audit_events WHERE seq IN (
       SELECT seq FROM (SELECT seq FROM audit_events WHERE at < ?1 ORDER BY at LIMIT ${PRUNE_WINDOW})

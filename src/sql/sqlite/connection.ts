@@ -5,39 +5,42 @@ import { StoreUnavailableError } from '../../core/errors.ts';
 import { pathOf } from './migrate.ts';
 import { retryWhileBusy } from './service-lock.ts';
 
-/** How long a connection waits for the lock of another process, in milliseconds. */
+/** How long a connection waits for a lock of another process, in milliseconds. */
 const BUSY_TIMEOUT = 5_000;
-/** How long an exclusive connection waits for other ones to close, in milliseconds. */
+/** How long an exclusive connection waits for others to close, in milliseconds. */
 const EXCLUSIVE_TIMEOUT = 2_000;
 
-/** Size of the WAL beyond which it is checkpointed, and to which the commit that starts it anew truncates it, in bytes. */
+/**
+ * The WAL is checkpointed when it exceeds this size in bytes; the commit that restarts it truncates it to
+ * this size.
+ */
 export const WAL_LIMIT = 4 * 1024 * 1024;
 
 /**
- * Every commit fsyncs the WAL (`synchronous=FULL`; with NORMAL a power cut loses acknowledged rows). No commit
- * checkpoints it: that happens between batches, see Checkpointer.
+ * Every commit fsyncs the WAL (`synchronous=FULL`; with NORMAL, a power failure loses acknowledged rows).
+ * Commits do not checkpoint: that happens between batches, see Checkpointer.
  */
 const DURABLE = `PRAGMA synchronous=FULL; PRAGMA wal_autocheckpoint=0; PRAGMA journal_size_limit=${WAL_LIMIT}`;
 
-/** Opens a connection that writes, in WAL mode; creates the file if need be. */
+/** Opens a writing connection in WAL mode; creates the file if necessary. */
 export function openWriteConnection(file: string): DatabaseSync {
   createPrivate(file);
   return prepared(new DatabaseSync(file, { timeout: BUSY_TIMEOUT }), (db) => {
-    // This pragma ignores the busy timeout, and two processes may start on a new file together.
+    // This pragma ignores the busy timeout, and two processes may open a new file at the same time.
     retryWhileBusy(BUSY_TIMEOUT, () => db.exec('PRAGMA journal_mode=WAL'));
     db.exec(DURABLE);
   });
 }
 
-/** Opens a connection that only reads; the file must exist. */
+/** Opens a read-only connection; the file must exist. */
 export function openReadConnection(file: string): DatabaseSync {
   const db = new DatabaseSync(file, { timeout: BUSY_TIMEOUT, readOnly: true });
   return prepared(db, () => db.exec('PRAGMA cache_size=-8000'));
 }
 
 /**
- * Opens a connection that excludes all others: it fails while another one is open, and others fail while it is. It
- * creates the file if need be. Throws SQLite's error, SQLITE_BUSY while others stay.
+ * Opens a connection that excludes all others: it fails while another is open, and others fail while it is
+ * open. Creates the file if necessary. Throws SQLite's error, SQLITE_BUSY if others remain open.
  */
 export function openExclusiveConnection(file: string): DatabaseSync {
   createPrivate(file);
@@ -50,7 +53,7 @@ export function openExclusiveConnection(file: string): DatabaseSync {
   );
 }
 
-/** Prepares a connection; closes it when that fails. */
+/** Prepares a connection; closes it on failure. */
 function prepared(db: DatabaseSync, prepare: (db: DatabaseSync) => void): DatabaseSync {
   try {
     prepare(db);
@@ -64,7 +67,7 @@ function prepared(db: DatabaseSync, prepare: (db: DatabaseSync) => void): Databa
 /** A value for a `?`, or values for `:names`. */
 type Bound = SQLInputValue | Readonly<Record<string, SQLInputValue>>;
 
-/** The overloads of `get` and `all` as one signature each. */
+/** Each combines the overloads of `get` or `all` in one signature. */
 interface Bindable {
   get(...values: readonly Bound[]): unknown;
   all(...values: readonly Bound[]): unknown;
@@ -93,22 +96,22 @@ function failed(cause: unknown): StoreUnavailableError {
   return new StoreUnavailableError(`The read failed: ${reason}`, { cause });
 }
 
-/** The mode of files that hold data or lead to them: their owner's alone. */
+/** The mode of files that contain data or give access to them: owner only. */
 const PRIVATE = 0o600;
-/** What others than the owner and the group may do. */
+/** The permission bits of users other than owner and group. */
 const OTHERS = 0o007;
-/** Read and write, for the owner and the group. */
+/** Read and write for owner and group. */
 const WITHOUT_OTHERS = 0o660;
 
 /**
- * Creates the file of a database where there is none, before SQLite opens it: SQLite would let everybody read it whom the
- * umask lets. The WAL and its index get the mode of the file. `file` is a path or a URL, as SQLite takes it. Throws the
- * error of the file system.
+ * Creates the file of a new database before SQLite does, which would make it readable to all users that the
+ * umask allows. The WAL and its index get the same mode. `file` is a path or a URL, as SQLite accepts it.
+ * Throws file system errors.
  */
 export function createPrivate(file: string): void {
   if (!isCreated(file)) return;
   const path = pathOf(file);
-  // Closing a file that is there would give back the locks that this process has on it.
+  // Not for an existing file: closing it would release the locks that this process has on it.
   if (!existsSync(path)) closeSync(openSync(path, 'a', PRIVATE));
 }
 
@@ -120,14 +123,14 @@ function isCreated(file: string): boolean {
   return (mode === null || mode === 'rwc') && !pathname.endsWith('/:memory:');
 }
 
-/** The mode of a copy of a file: for whom the file is, but never for others. */
+/** The mode of a copy of a file: the same for owner and group, none for others. */
 export function modeOfCopy(path: string): number {
   return statSync(path).mode & WITHOUT_OTHERS;
 }
 
 /**
- * Which of a database's files others on this machine may use: the file, the WAL and its index, what restores have kept,
- * and `more`. A group may be there on purpose.
+ * Which of a database's files other users of this machine can access: the file, the WAL and its index, files
+ * kept by restores, and `more`. Access by the group may be intended, so it is not reported.
  */
 export function exposedFiles(file: string, more: readonly string[]): readonly string[] {
   if (process.platform === 'win32') return [];
@@ -137,28 +140,28 @@ export function exposedFiles(file: string, more: readonly string[]): readonly st
   return files.filter((path) => ((statSync(path, { throwIfNoEntry: false })?.mode ?? 0) & OTHERS) !== 0);
 }
 
-/** A file by what it is, whatever its name. */
+/** Identifies a file regardless of its name. */
 interface Identity {
   readonly dev: number;
   readonly ino: number;
 }
 
-/** How the files are. */
+/** The state of an open database's files. */
 export interface Look {
-  /** What is wrong and what to do once one of them is no longer at its path; undefined while both are. */
+  /** The problem and its remedy if one of the files is no longer at its path; undefined otherwise. */
   readonly lost: string | undefined;
-  /** Size of the WAL. */
+  /** Size of the WAL in bytes. */
   readonly walBytes: number;
 }
 
 /**
- * The file of an open database and its WAL, as they were found after the opening. SQLite goes on in files that were
- * deleted or replaced, and what it writes there is lost with the process.
+ * The file of an open database and its WAL, as found after opening. SQLite keeps using files that were
+ * deleted or replaced, and what it writes there is lost when the process ends.
  */
 export class OpenedFiles {
   readonly #files: readonly (readonly [path: string, opened: Identity])[];
 
-  /** `path` is that of the database, which is open and was read from, so that there is a WAL. */
+  /** `path` is the path of an open database that has been read, so that its WAL exists. */
   constructor(path: string) {
     this.#files = [path, `${path}-wal`].flatMap((each) => {
       const opened = statSync(each, { throwIfNoEntry: false });
@@ -170,7 +173,7 @@ export class OpenedFiles {
     let walBytes = 0;
     for (const [path, opened] of this.#files) {
       const found = statSync(path, { throwIfNoEntry: false });
-      // The WAL is the last one.
+      // The WAL is the last entry.
       walBytes = found?.size ?? 0;
       if (found !== undefined && found.ino === opened.ino && found.dev === opened.dev) continue;
       const what = found === undefined ? 'was deleted or moved' : 'was replaced by another file';

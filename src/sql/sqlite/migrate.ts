@@ -10,9 +10,9 @@ import { serviceFiles } from './service-lock.ts';
 const FOLDER = new URL('src/sql/sqlite/migrations/', PACKAGE_ROOT);
 
 /**
- * Applies the pending files in order, in one transaction under the write lock, so that processes that start together are
- * serialised and a failure changes nothing. Returns the applied files. Throws DatabaseOpenError for a database that a
- * newer version has migrated, or with an unfinished move unless `moving` is `expected`.
+ * Applies the pending files in order, in one transaction under the write lock: processes that start together
+ * are serialised, and a failure changes nothing. Returns the applied files. Throws DatabaseOpenError if a
+ * newer version has migrated the database, or if a move is unfinished and `moving` is not `expected`.
  */
 export function migrate(
   db: DatabaseSync,
@@ -38,12 +38,12 @@ export function migrate(
   }
 }
 
-/** The files that were not applied yet; changes nothing. Throws as `migrate` does. */
+/** The files not applied yet; changes nothing. Throws as `migrate` does. */
 export function pendingMigrations(db: DatabaseSync, folder = FOLDER): readonly string[] {
   return pendingFiles(migrationFiles(folder), appliedTo(db));
 }
 
-/** The migrations that were applied to a database. */
+/** The migrations applied to a database. */
 export function appliedTo(db: DatabaseSync): readonly string[] {
   const exists = db.prepare(`SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'migrations'`).get();
   if (exists === undefined) return [];
@@ -51,10 +51,10 @@ export function appliedTo(db: DatabaseSync): readonly string[] {
   return rows.map(({ name }) => String(name));
 }
 
-/** Less free space than SQLite needs to begin a write-ahead log and its index, in bytes. */
+/** SQLite needs more free space than this for a new WAL and its index, in bytes. */
 const FULL = 64 * 1024;
 
-/** What the messages of SQLite and of the file system mean, and what to do. */
+/** Explains errors of SQLite and the file system, with a remedy. */
 const EXPLANATIONS: readonly (readonly [RegExp, (path: string) => string])[] = [
   [/not a database/, () => 'the file is no SQLite database. Name another file, or move this one away.'],
   [/malformed/, () => 'the file is damaged. Restore a backup.'],
@@ -65,12 +65,12 @@ const EXPLANATIONS: readonly (readonly [RegExp, (path: string) => string])[] = [
   [/disk is full|ENOSPC/, diskFull],
 ];
 
-/** The error of a file that cannot be opened or written to: one sentence on the cause, one on what to do. */
+/** The error for a file that cannot be opened or written: one sentence on the cause, one on the remedy. */
 export function openFailure(file: string, cause: unknown): DatabaseOpenError {
   return new DatabaseOpenError(`The database ${file} cannot be opened: ${reason(file, cause)}`, { cause });
 }
 
-/** Runs `open`, which opens a file. Throws DatabaseOpenError. */
+/** Runs `open`, which opens a file, and converts its errors. Throws DatabaseOpenError. */
 export function opening<T>(file: string, open: () => T): T {
   try {
     return open();
@@ -79,9 +79,12 @@ export function opening<T>(file: string, open: () => T): T {
   }
 }
 
-/** Throws DatabaseOpenError where the file system lets nobody write a database, before SQLite makes files beside it. */
+/**
+ * Throws DatabaseOpenError if the file system does not permit writing a database, before SQLite creates files
+ * beside it.
+ */
 export function requireAccess(file: string): void {
-  // What a URL means is for SQLite to say.
+  // SQLite itself checks URLs.
   const problem = file.startsWith('file:') ? undefined : accessProblem(resolve(file));
   if (problem !== undefined) throw new DatabaseOpenError(problem);
 }
@@ -108,12 +111,14 @@ function hasNoSpace(path: string): boolean {
   }
 }
 
-/** The path of a file that may be named by a URL, as SQLite takes it: `file:data.db`. */
+/** The path of a file given as a path or as a URL that SQLite accepts: `file:data.db`. */
 export function pathOf(file: string): string {
   return file.startsWith('file:') ? fileURLToPath(new URL(file, pathToFileURL('./'))) : resolve(file);
 }
 
-/** Why this process cannot write a database at `path`, and what to do; undefined when the file system would let it. */
+/**
+ * Why this process cannot write a database at `path`, with a remedy; undefined if the file system permits it.
+ */
 export function accessProblem(path: string): string | undefined {
   return folderProblem(dirname(path)) ?? fileProblem(path);
 }
@@ -141,7 +146,7 @@ function fileProblem(path: string): string | undefined {
   return blame(dirname(path), W_OK | X_OK, 'u+rwx');
 }
 
-/** Why a file or folder cannot be used in this way; undefined when it can, or is not there. */
+/** Why a file or folder cannot be used in this way; undefined if it can, or does not exist. */
 function blame(path: string, use: number, mode: string): string | undefined {
   const found = statOf(path);
   if (typeof found === 'string') return undefined;
@@ -176,7 +181,7 @@ function statOf(path: string): Stats | string {
   return found ?? failure ?? '';
 }
 
-/** The code of the error that `work` throws, if any. */
+/** The code of the error that `work` throws; undefined if it succeeds. */
 function failureOf(work: () => void): string | undefined {
   try {
     work();
@@ -191,7 +196,7 @@ function me(): string {
   return uid === undefined ? 'its user' : userOf(uid);
 }
 
-/** The name of a user; its number where the system has none. */
+/** The name of a user, or the number if the system has no name for it. */
 function userOf(uid: number): string {
   let name: string | undefined;
   failureOf(() => {

@@ -20,12 +20,12 @@ import { SqliteUserEventLog } from './user-event-log.ts';
 import { indexUsers } from './user-lists.ts';
 import { SqliteUserStore } from './user-store.ts';
 
-/** Minimum time between two polls for events of users, in milliseconds: a few commits share one. */
+/** Minimum time between two polls for events of users, in milliseconds, so that several commits share one. */
 const FEED_PAUSE = 5;
 
 /**
- * Opens an SQLite database and migrates it; without `mayMigrate` an outdated schema is an error. `file` is a path, or
- * `:memory:`, which is always migrated. Throws DatabaseOpenError.
+ * Opens an SQLite database and migrates it; without `mayMigrate`, an outdated schema is an error. `file` is a
+ * path, or `:memory:`, which is always migrated. Throws DatabaseOpenError.
  */
 export function openSqlite(file: string, options: OpenOptions = {}): Database {
   const {
@@ -55,9 +55,9 @@ export function openSqlite(file: string, options: OpenOptions = {}): Database {
     } else {
       if (forService) requireAccess(file);
       if (!mayMigrate) requireNothingPending(pendingInFile(file));
-      // Closed after the others have been opened: the last connection to close would delete the WAL.
+      // Closed after the others are open, because closing the last connection deletes the WAL.
       using migrating = openWriteConnection(file);
-      // Before the schema changes under a service that runs. A database in memory has no location.
+      // Locked before the schema can change under a running service. A database in memory has no location.
       const path = migrating.location();
       if (path && forService) resources.use(lockForService(path));
       rewriteWal(migrating);
@@ -70,7 +70,7 @@ export function openSqlite(file: string, options: OpenOptions = {}): Database {
       writer = resources.use(
         openThreadWriter(file, { onFatal, observer, onBatchEnd: () => snapshot?.refresh(), onHeldWal }),
       );
-      // Closes before the writing connection, which checkpoints the WAL.
+      // Closes before the writing connection, which then checkpoints the WAL.
       reads = resources.use(openReadConnection(file));
       snapshot = new TickSnapshot(reads, writer.waitsForReads);
       if (readThread) reader = resources.use(openReader(file));
@@ -126,7 +126,7 @@ export function migrateFile(file: string, folder?: URL): readonly string[] {
   return migrate(db, { folder });
 }
 
-/** The migrations that a file lacks; does not create the file. */
+/** The pending migrations of a file; does not create the file. */
 export function pendingInFile(file: string, folder?: URL): readonly string[] {
   const exists = file.startsWith('file:') || existsSync(file);
   using db = exists ? openReadConnection(file) : new DatabaseSync(':memory:');

@@ -5,11 +5,11 @@ import { packRows } from '../list-sql.ts';
 import { openReadConnection } from './connection.ts';
 import type { ReadAnswer, ReadRequest } from './reader.ts';
 
-// The thread that runs the reads that can take long, one after the other.
+// The thread that runs long reads, one after the other.
 const port = parentPort;
 if (port === null) throw new Error('reader-thread.ts runs as a worker thread only');
 
-/** Statements that are kept prepared. */
+/** Maximum number of prepared statements to cache. */
 const MAX_STATEMENTS = 64;
 
 const { file } = workerData as { readonly file: string };
@@ -26,13 +26,13 @@ port.on('message', (message: ReadRequest | 'close') => {
   port.postMessage(answer, moved);
 });
 
-/** The answer, and the memory that goes with it. */
+/** The answer and the memory to transfer with it. */
 function answerTo({ text, values, page }: ReadRequest): readonly [ReadAnswer, ...ArrayBuffer[]] {
   try {
     const rows = statement(text).all(...values) as unknown as readonly (readonly unknown[])[];
     if (page === undefined) return [{ rows }];
     const packed = packRows(rows, page.limit, page.backwards);
-    // Small ones lie in memory that Node shares.
+    // Copied, because small buffers share a pool of Node that cannot be transferred.
     const json = new Uint8Array(packed.json);
     return [{ page: { ...packed, json } }, json.buffer];
   } catch (error) {

@@ -10,31 +10,31 @@ export interface Read {
   readonly values: readonly unknown[];
 }
 
-/** What the thread is asked. */
+/** A request to the thread. */
 export interface ReadRequest {
   readonly text: string;
   readonly values: readonly (string | number | null)[];
-  /** Whether the rows are a page of users, which is packed there. */
+  /** Set if the rows are a page of users, which the thread packs. */
   readonly page: { readonly limit: number; readonly backwards: boolean } | undefined;
 }
 
-/** What it answers; `error` says why a read failed. */
+/** An answer of the thread; `error` says why the read failed. */
 export type ReadAnswer =
   | { readonly rows: readonly (readonly unknown[])[] }
   | { readonly page: PackedRows }
   | { readonly error: string };
 
-/** Runs reads that can take long on a thread of its own. All fail with StoreUnavailableError. */
+/** Runs long reads on a separate thread. All methods fail with StoreUnavailableError. */
 export interface Reader extends AsyncDisposable {
-  /** The rows, each column by column. */
+  /** The rows, each as an array of columns. */
   rows(read: Read): Promise<readonly (readonly unknown[])[]>;
-  /** A page of users, whose statement asks for one more than `limit`. */
+  /** A page of users, whose statement selects one row more than `limit`. */
   page(read: Read, limit: number, backwards: boolean): Promise<PackedRows>;
 }
 
-/** Reads that may wait. */
+/** Maximum number of waiting reads. */
 const MAX_WAITING = 100;
-/** Time that a read may wait before it begins, in milliseconds: its client mostly waits no longer. */
+/** How long a read may wait to start, in milliseconds; clients rarely wait longer. */
 const MAX_WAIT = 10_000;
 
 interface Waiting {
@@ -43,7 +43,7 @@ interface Waiting {
   resolve(answer: ReadAnswer): void;
 }
 
-/** Opens a reader of a file; its thread begins with the first read. */
+/** Opens a reader of a file; its thread starts with the first read. */
 export function openReader(file: string): Reader {
   return new ThreadReader(file);
 }
@@ -114,7 +114,7 @@ class ThreadReader implements Reader {
     });
     worker.on('message', (answer: ReadAnswer) => this.#settle(answer));
     const end = (error: string) => {
-      // The next read begins another one.
+      // The next read starts a new thread.
       if (this.#worker === worker) this.#worker = undefined;
       this.#settle({ error });
     };

@@ -15,39 +15,40 @@ import { DatabaseSync } from 'node:sqlite';
 import { DatabaseOpenError } from '../../core/errors.ts';
 import { oneLine } from '../../core/text.ts';
 
-/** The files beside a database that belong to its service: the lock, and a note about who holds it. */
+/** The files of a service beside its database: the lock, and a note about its holder. */
 export function serviceFiles(file: string): readonly [lock: string, holder: string] {
   return [`${file}-service`, `${file}-service.json`];
 }
 
 /**
- * The locks of this process, by path. Closing a file gives back all locks that a process has on it, so none is opened
- * twice. A lock that nobody refers to would be collected as garbage, and with it given back.
+ * The locks of this process, by path. Closing a file releases all locks that a process has on it, so none is
+ * opened twice. The map also keeps the locks from being garbage-collected, which would release them.
  */
 const held = new Map<string, Disposable>();
 
 /**
- * Locks a database for the one service that may run on it, until the lock is disposed of or the process ends. `file` is
- * its path without symbolic links. Throws DatabaseOpenError, which names the holder, while another service has the lock.
+ * Locks a database for its only service until the lock is disposed of or the process ends. `file` is its path
+ * without symbolic links. Throws DatabaseOpenError, which names the holder, if another service has the lock.
  *
- * The lock is SQLite's own on an empty database beside the file: the operating system releases it with the process, and
- * it holds between containers that share a volume. Whoever does not ask for it is not held up.
+ * The lock is SQLite's own, on an empty database beside the file: the operating system releases it with the
+ * process, and it works between containers that share a volume. It does not affect connections that do not
+ * request it.
  */
 export function lockForService(file: string): Disposable {
   const [path, note] = serviceFiles(file);
   if (held.has(path)) throw new DatabaseOpenError(inUse(note));
   for (;;) {
     using opened = new DisposableStack();
-    // While it is open its number is that of no other file.
+    // While it is open, no other file can get its inode number.
     const fd = opened.adopt(openSync(path, 'a', 0o600), closeSync);
     opened.use(lockOn(path, note));
-    // A service that ends removes the file, and a lock on a removed file excludes nobody.
+    // An ending service removes the file, and a lock on a removed file excludes no one.
     const { ino } = fstatSync(fd);
     if (inodeOf(path) !== ino) continue;
     writeNote(note);
     for (const each of [path, note]) giveToOwner(each, file);
     opened.defer(() => {
-      // Once somebody has removed the file, the path can be that of another service.
+      // If the file was removed, another service may have created its own at the path.
       if (inodeOf(path) === ino) for (const each of [note, path]) rmSync(each, { force: true });
       held.delete(path);
     });
@@ -57,7 +58,10 @@ export function lockForService(file: string): Disposable {
   }
 }
 
-/** Whether a service of another process runs on a database, as far as this process may tell. `file` is its path without symbolic links. */
+/**
+ * Whether a service of another process runs on a database, as far as this process can tell. `file` is its
+ * path without symbolic links.
+ */
 export function isServed(file: string): boolean {
   const [path, note] = serviceFiles(file);
   if (!existsSync(path)) return false;
@@ -69,12 +73,12 @@ export function isServed(file: string): boolean {
   }
 }
 
-/** One sentence on the service that runs on a database. */
+/** One sentence about the service that runs on a database. */
 export function runningService(file: string): string {
   return `A service runs on ${file}${holder(serviceFiles(file)[1])}.`;
 }
 
-/** An open transaction on an empty database, which writes nothing. */
+/** Holds the lock by an open transaction on an empty database, which writes nothing. */
 function lockOn(path: string, note: string): DatabaseSync {
   const db = new DatabaseSync(path);
   try {
@@ -86,14 +90,17 @@ function lockOn(path: string, note: string): DatabaseSync {
   }
 }
 
-/** Lets the owner of the database use a file that another user has made: a stale one must not block a start. */
+/**
+ * Gives a file to the owner of the database if another user has created it, so that a stale one does not
+ * block a start.
+ */
 function giveToOwner(path: string, file: string): void {
   const { uid, gid, mode } = statSync(file);
   try {
     if (process.geteuid?.() === 0) chownSync(path, uid, gid);
     chmodSync(path, mode);
   } catch {
-    // It belongs to another user, who has done so.
+    // The file belongs to another user, who has done this already.
   }
 }
 
@@ -111,7 +118,7 @@ function inUse(note: string): string {
   return `another service runs on it${holder(note)}. Stop that one first, or give this one another database; several services can share one on PostgreSQL.`;
 }
 
-/** Who holds the lock, as far as its note tells. */
+/** The holder of the lock, as far as its note tells. */
 function holder(note: string): string {
   try {
     const { pid, host, startedAt } = JSON.parse(readFileSync(note, 'utf8'));
@@ -123,7 +130,7 @@ function holder(note: string): string {
 
 /** sqlite.org/rescode.html */
 const SQLITE_BUSY = 5;
-/** Delay before a lock is requested again, in milliseconds. */
+/** Delay before retrying a lock, in milliseconds. */
 const PAUSE = 10;
 
 /** Whether another connection holds the lock. */
@@ -131,7 +138,10 @@ export function isBusy(error: unknown): boolean {
   return (error as { readonly errcode?: unknown }).errcode === SQLITE_BUSY;
 }
 
-/** Retries `work` while it is busy, for statements that ignore SQLite's own busy timeout. Rethrows its last error. */
+/**
+ * Retries `work` while the database is busy, for statements that ignore SQLite's busy timeout. Rethrows the
+ * last error.
+ */
 export function retryWhileBusy<T>(timeoutMs: number, work: () => T): T {
   const deadline = performance.now() + timeoutMs;
   for (;;) {

@@ -2,8 +2,9 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { readRow } from './connection.ts';
 
 /**
- * Lets the reads of one tick of the event loop share a read transaction, because starting and ending one costs twice as
- * much as a read by key. The first read of a tick starts none, so a lone read costs nothing extra.
+ * Lets the reads of one tick of the event loop share a read transaction, because starting and ending one
+ * costs twice as much as a read by key. The first read of a tick does not start one, so a single read has no
+ * extra cost.
  */
 export class TickSnapshot {
   readonly #reads: DatabaseSync;
@@ -14,7 +15,10 @@ export class TickSnapshot {
   /** Whether this tick has had a read. */
   #entered = false;
 
-  /** While `mustYield`, each read is a transaction of its own, so that a checkpoint can pass between two of them. */
+  /**
+   * While `mustYield` returns true, reads do not share a transaction, so that a checkpoint can run between
+   * two of them.
+   */
   constructor(reads: DatabaseSync, mustYield: () => boolean) {
     this.#reads = reads;
     this.#mustYield = mustYield;
@@ -23,7 +27,7 @@ export class TickSnapshot {
     this.#version = reads.prepare('PRAGMA data_version');
   }
 
-  /** Called before each read that may share the transaction. */
+  /** Must be called before each read that may share the transaction. */
   readonly enter = (): void => {
     if (!this.#entered) {
       this.#entered = true;
@@ -31,18 +35,21 @@ export class TickSnapshot {
     } else if (!this.#mustYield()) this.#beginOnce();
   };
 
-  /** Called before several reads that have to see the same state, even where they are the first of their tick. */
+  /**
+   * Must be called before several reads that need the same snapshot, even if they are the first of their
+   * tick.
+   */
   hold(): void {
     this.enter();
     this.#beginOnce();
   }
 
-  /** Called behind the reads of `hold`: they make way for a checkpoint like any other. */
+  /** Must be called after the reads of `hold`, to let a waiting checkpoint run. */
   giveWay(): void {
     if (this.#mustYield()) this.refresh();
   }
 
-  /** Changes with each commit of another connection, in any process; inside a snapshot it stays the same. */
+  /** Changes with each commit of another connection in any process; constant within a snapshot. */
   version(): number {
     return readRow<{ data_version: number }>(this.#version)?.data_version ?? 0;
   }
@@ -53,7 +60,7 @@ export class TickSnapshot {
     try {
       this.#end.run();
     } catch {
-      // A read of it has failed, and whoever asked was told; SQLite may have ended it by itself.
+      // A read failed and its caller has the error; SQLite may have ended the transaction already.
       if (this.#reads.isTransaction) this.#reads.exec('ROLLBACK');
     }
   };

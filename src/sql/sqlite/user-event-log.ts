@@ -3,18 +3,18 @@ import type { EventPosition, UserEvent, UserEventLog } from '../../relations/eve
 import type { WriteQueue } from '../sqlite-writer/write-queue.ts';
 import { readRow, readRows } from './connection.ts';
 
-/** Creates whose events are stored in one write. */
+/** Number of creates whose events are stored in one write. */
 const BATCH = 1_000;
 
-/** Creates that may wait for a reader or a change of a user, which stores the events of all of them. */
+/** Maximum number of creates whose events are not stored yet; beyond it, retention stores or skips them. */
 const MAX_WAITING = 10_000;
 
-/** When a user was created; one that was stored by hand has no version. */
+/** When a user was created; rows inserted manually have no version. */
 const CREATED_AT = `iif(version > 0, version, CAST(unixepoch('subsec') * 1000 AS INTEGER))`;
 
 /** The statements that write events. */
 export const EVENT_WRITES = {
-  // Creates that have no event yet, the oldest ones.
+  // The oldest creates that have no event yet.
   addCreates: `
     INSERT INTO user_events (type, at, user_id, name, email)
     SELECT 'created', ${CREATED_AT}, id, name, email FROM users
@@ -22,15 +22,16 @@ export const EVENT_WRITES = {
   noteCreates: `
     UPDATE user_feed SET last = (SELECT user_id FROM user_events ORDER BY seq DESC LIMIT 1)
     WHERE changes() > 0`,
-  // More creates wait than events may stay. Nobody has read since they began to, so whoever comes back would find its
-  // event gone: they get no events, and the feed begins anew.
+  // More creates wait than events may be kept, and no one has read since they started to wait. A returning
+  // reader would find its event gone anyway, so these creates get no events, and the feed starts afresh.
   skipCreates: `
     UPDATE user_feed SET last = (SELECT max(id) FROM users)
     WHERE last < (SELECT max(id) FROM users) - ?1 AND NOT EXISTS (SELECT 1 FROM user_relay WHERE moved_at >= ?2)`,
   startEvents: `
     INSERT INTO user_events (type, at, user_id, name, email) SELECT 'start', ?, 0, '', '' WHERE changes() > 0`,
   forgetEvents: 'DELETE FROM user_events WHERE changes() > 0 AND seq < last_insert_rowid()',
-  // $1 may stay, none of a moment before $2; at most $3 at once. What was not relayed stays, unless nobody relays.
+  // Keeps at most $1 events, none from before $2; removes at most $3 at once. Events not relayed yet stay,
+  // unless the relay has stopped.
   pruneEvents: `
     WITH oldest AS MATERIALIZED (SELECT seq, at FROM user_events ORDER BY seq LIMIT ?3 + 0),
     newest AS MATERIALIZED (SELECT max(seq) AS seq FROM user_events)
@@ -44,8 +45,8 @@ export const EVENT_WRITES = {
 } as const;
 
 /**
- * The events of the users in an SQLite file. One thread writes them, so their numbers are in the order of the commits.
- * The events of creates are stored when somebody reads or changes users.
+ * The events of users in an SQLite file. One thread writes them, so their numbers follow the order of
+ * commits. The events of creates are stored later, when users are read as events or changed.
  */
 export class SqliteUserEventLog implements UserEventLog {
   readonly #writes: WriteQueue;

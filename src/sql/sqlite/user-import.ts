@@ -9,7 +9,7 @@ import type { Step, StepRows } from '../sqlite-writer/batch.ts';
 import type { WriteQueue } from '../sqlite-writer/write-queue.ts';
 import { readRow } from './connection.ts';
 
-/** What imports work on. */
+/** The dependencies of imports. */
 interface SqliteImportOptions {
   readonly reads: DatabaseSync;
   readonly writes: WriteQueue;
@@ -20,7 +20,10 @@ interface SqliteImportOptions {
 /** The writes of imports to an SQLite database. */
 export class SqliteUserImport {
   readonly #options: SqliteImportOptions;
-  /** The last batch that was given: batches of all imports go one after another, so that a commit has one at most. */
+  /**
+   * The last submitted batch: batches of all imports run one after another, so that a commit contains at most
+   * one.
+   */
   #last: Promise<unknown> = Promise.resolve();
 
   constructor(options: SqliteImportOptions) {
@@ -57,7 +60,7 @@ export class SqliteUserImport {
     return { line: row?.line ?? 0, digest: row?.digest ?? undefined };
   }
 
-  /** Writes users in one commit; resolves to the rows of each. */
+  /** Writes users in one commit; resolves to the rows of each user. */
   async #submit(
     users: readonly NewUser[],
     statement: 'importUser' | 'createUser',

@@ -18,23 +18,23 @@ import { readRow, readRows } from './connection.ts';
 import type { Reader } from './reader.ts';
 import type { TickSnapshot } from './tick-snapshot.ts';
 
-/** A page of more users is read by the reader: if all of them are as large as users can be, so many have 500 KB. */
+/** Larger pages are read by the reader thread: this many users of maximum size take 500 KB. */
 const LARGE_PAGE = 100;
-/** Users that are counted at once: other reads wait meanwhile. */
+/** Number of users to count per step; other reads wait meanwhile. */
 const SLICE = 10_000;
-/** Statements that are kept prepared. */
+/** Maximum number of prepared statements to cache. */
 const MAX_STATEMENTS = 64;
 
 /**
- * What names the state of all users: creates, other changes, and the moment of the last one, so that no state of another
- * file or of a backup has the same name.
+ * Identifies the state of all users: the number of creates, the number of other changes and the time of the
+ * last one. The time distinguishes it from states of another file or a backup.
  */
 export const USERS_STATE = `(SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'users'), 0) || '.' || n || '.' ||
   max(changed_at, coalesce((SELECT version FROM users ORDER BY id DESC LIMIT 1), 0)) FROM user_changes)`;
 
 const CURSOR_KEY = `SELECT bytes FROM secrets WHERE name = 'cursor'`;
 
-/** The words of SQLite. NOCASE folds A to Z and nothing else. */
+/** The SQLite dialect. NOCASE folds only A to Z. */
 export const sqliteLists: ListDialect = {
   placeholder: (nth) => `?${nth}`,
   key: (field) => (field === 'id' ? 'id' : `${field} COLLATE NOCASE`),
@@ -50,17 +50,17 @@ export const sqliteLists: ListDialect = {
   json: (fields) => `json_object(${fields.map((field) => `'${field}', ${field}`).join(', ')})`,
 };
 
-/** What the lists of the users in an SQLite database work with. */
+/** The dependencies of lists. */
 interface SqliteUserListOptions {
-  /** Runs what is quick, on the caller's thread. */
+  /** Runs short reads on the caller's thread. */
   readonly reads: DatabaseSync;
   readonly snapshot: TickSnapshot | undefined;
-  /** Runs what can take long; undefined where the caller's thread has to. */
+  /** Runs long reads; if undefined, the caller's thread runs them. */
   readonly reader: Reader | undefined;
   readonly search: SearchLevel;
 }
 
-/** The lists of the users in an SQLite database. */
+/** The lists of users in an SQLite database. */
 export function sqliteUserLists({ reads, snapshot, reader, search }: SqliteUserListOptions): UserLists {
   const prepared = new Map<string, StatementSync>();
   function statement(text: string): StatementSync {
@@ -96,7 +96,7 @@ export function sqliteUserLists({ reads, snapshot, reader, search }: SqliteUserL
   });
 }
 
-/** How an index is made and removed. */
+/** The statements that create and drop each index. */
 const INDEXES: Readonly<Record<UserIndex, readonly [create: string, drop: string]>> = {
   users_name: ['CREATE INDEX users_name ON users (name COLLATE NOCASE)', 'DROP INDEX users_name'],
   users_email: ['CREATE INDEX users_email ON users (email COLLATE NOCASE)', 'DROP INDEX users_email'],
@@ -104,7 +104,7 @@ const INDEXES: Readonly<Record<UserIndex, readonly [create: string, drop: string
     'CREATE UNIQUE INDEX users_email_unique ON users (email COLLATE NOCASE)',
     'DROP INDEX users_email_unique',
   ],
-  // The texts are in `users` alone; triggers keep the index of their parts.
+  // An external-content index: only `users` has the texts, and triggers maintain the trigrams.
   users_text: [
     `CREATE VIEW users_folded AS SELECT id, lower(name) AS name, lower(email) AS email FROM users;
      CREATE VIRTUAL TABLE users_text USING fts5(
@@ -127,7 +127,7 @@ const INDEXES: Readonly<Record<UserIndex, readonly [create: string, drop: string
   ],
 };
 
-/** Makes the indexes that the options need and removes the others, in one transaction. */
+/** Creates the indexes that the options need and drops all others, in one transaction. */
 export function indexUsers(db: DatabaseSync, options: UserIndexOptions): void {
   const needed = neededIndexes(options);
   const wrong = () => USER_INDEXES.filter((name) => needed.has(name) !== exists(db, name));

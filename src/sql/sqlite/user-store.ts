@@ -26,29 +26,32 @@ import { SqliteUserImport } from './user-import.ts';
 import { sqliteUserLists, USERS_STATE } from './user-lists.ts';
 
 const USER_JSON = `json_object('id', id, 'name', name, 'email', email)`;
-/** A user in each format. */
+/** The text of a user in each format. */
 const WRITTEN: Readonly<Record<UserFormat, string>> = {
   json: `',' || ${USER_JSON}`,
   ndjson: `${USER_JSON} || char(10)`,
   csv: `id || ',"' || replace(name, '"', '""') || '","' || replace(email, '"', '""') || '"' || char(13, 10)`,
 };
-/** Users that are read at once: if all of them are as large as users can be, they have 1.3 MB. */
+/** Maximum number of users per read: this many of maximum size take 1.3 MB. */
 const MAX_ROWS = 256;
-/** Any moment is before this one. */
+/** A time that every version precedes. */
 const NEVER = Number.MAX_SAFE_INTEGER;
 
 interface SqliteUserStoreOptions {
-  /** Reads users, on the caller's thread. */
+  /** Reads users on the caller's thread. */
   readonly reads: DatabaseSync;
   readonly writes: WriteQueue;
   readonly observer: DatabaseObserver;
-  /** Of `reads`, where other connections write: reads share it, and pages are cached until the next commit. */
+  /**
+   * The snapshot of `reads`, if other connections write: reads share it, and pages are cached until the next
+   * commit.
+   */
   readonly snapshot: TickSnapshot | undefined;
-  /** Runs what can take long, on a thread of its own. */
+  /** Runs long reads on a separate thread. */
   readonly reader: Reader | undefined;
-  /** What the users are indexed for. */
+  /** Which indexes the users have. */
   readonly search: SearchLevel;
-  /** Called when users have been changed, once that is durable. */
+  /** Called when a change of users is durable. */
   onChanged(): void;
 }
 
@@ -71,10 +74,10 @@ export class SqliteUserStore extends DatabaseUserStore {
   readonly #page: Readonly<Record<UserFormat, StatementSync>>;
   readonly #lastId: StatementSync;
   readonly #state: StatementSync;
-  /** What was read at a version of the database. */
+  /** Values read at a version of the database. */
   #knownState: { readonly version: number; readonly state: string } | undefined;
   #knownLastId: { readonly version: number; readonly lastId: number } | undefined;
-  /** The idempotency keys of creates in progress; an SQLite file has one service. */
+  /** Idempotency keys of creates in progress; an SQLite file has only one service. */
   readonly #running = new Set<string>();
   readonly #tallies: Readonly<Record<'read' | 'page' | 'lastId', ReadTally>>;
 
@@ -91,7 +94,7 @@ export class SqliteUserStore extends DatabaseUserStore {
       lastId: observer.reads('user.lastId'),
     };
     this.#read = reads.prepare(`SELECT ${USER_JSON} AS json, version FROM users WHERE id = ?`);
-    // The rows reach the aggregate in the order of the inner query.
+    // The aggregate receives the rows in the order of the inner query.
     const page = (format: UserFormat) =>
       reads.prepare(`
         SELECT count(*) AS count, max(id) AS lastId, group_concat(${WRITTEN[format]}, '') AS text
@@ -115,7 +118,7 @@ export class SqliteUserStore extends DatabaseUserStore {
     return state;
   }
 
-  /** Nothing is read where nobody has committed since the page was read, in whichever process. */
+  /** Uses the cache if no process has committed since the page was read. */
   page(format: UserFormat, after: number, upTo: number): UserPage {
     const snapshot = this.#snapshot;
     if (snapshot === undefined) return this.#readPage(format, after, upTo);
@@ -130,7 +133,7 @@ export class SqliteUserStore extends DatabaseUserStore {
     return page;
   }
 
-  /** Reads a few users at a time until the page has its bytes, in one snapshot. */
+  /** Reads a few users at a time until the page is full, in one snapshot. */
   #readPage(format: UserFormat, after: number, upTo: number): UserPage {
     return counted(this.#tallies.page, () => {
       const state = this.state();
@@ -234,7 +237,7 @@ export class SqliteUserStore extends DatabaseUserStore {
     }));
   }
 
-  /** Runs a write that says nothing where it finds nothing, and asks in the same commit why. */
+  /** Runs a conditional write; if it affects no row, finds out why in the same commit. */
   async #conditional(
     statement: 'changeUser' | 'removeUserIf',
     id: number,
@@ -266,10 +269,10 @@ function conditionValues({ versions, before }: WriteCondition): readonly SQLInpu
   return [versions === undefined ? null : JSON.stringify(versions), before ?? NEVER];
 }
 
-/** Waits for a write; that of an email which another user has is refused. */
+/** Awaits a write; converts the error of a duplicate email. */
 function refusingTaken<T>(write: Promise<T>): Promise<T> {
   return write.catch((error: Error) => {
-    // The thread gives the text of SQLite's error.
+    // The writer thread passes on the text of SQLite's error.
     throw error.message.includes('UNIQUE constraint failed: users.email') ? emailTaken() : error;
   });
 }

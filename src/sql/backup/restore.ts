@@ -44,7 +44,7 @@ export async function restoreBackup(
   if (problem !== undefined) throw new BackupError(`The backup cannot be restored: ${problem}`);
   using held = new DisposableStack();
   const isNew = !existsSync(to);
-  // The lock of a service belongs to a file.
+  // The service lock requires an existing file.
   if (isNew) createPrivate(resolve(to));
   const file = realpathSync(to);
   const draft = `${file}.restoring`;

@@ -39,7 +39,8 @@ export function openPostgresSource(url: string): Promise<MoveEnd> {
 }
 
 /**
- * Opens one end of a move; `use` locks it. Fails with MoveError while the database is in use, or with DatabaseOpenError.
+ * Opens one end of a move; `use` locks it. Fails with MoveError while the database is in use, or with
+ * DatabaseOpenError.
  */
 export async function openEnd<T extends object>(
   url: string,

@@ -12,35 +12,41 @@ import type { Row } from '../postgres-pool/connection.ts';
 import type { Server } from '../postgres-pool/server.ts';
 import { notAhead, SERVER_NOW } from './server-clock.ts';
 
-/** Rows of the table of sizes; several, so that processes do not contend for one. */
+/** Number of rows in the table of sizes; several, so that processes do not contend for one. */
 const SIZE_PARTS = 64;
 
-/** What a delivery holds in body and headers, in bytes. */
+/** The size of a delivery's body and headers, in bytes. */
 export const DELIVERY_BYTES = 'octet_length(body) + coalesce(octet_length(headers), 0)';
 
-/** Moves the mark $19 from $20 to $21. */
+/** Moves the checkpoint $19 from $20 to $21. */
 const MOVE_CHECKPOINT = `
   INSERT INTO checkpoints (name, at) VALUES ($19, $21::bigint)
   ON CONFLICT (name) DO UPDATE SET at = excluded.at WHERE checkpoints.at = $20::bigint RETURNING name`;
 
-/** SQL that adds the rows of `from`, with a column `bytes`, to the size of the inbox, or subtracts them. */
+/**
+ * SQL that adds the sizes of the rows of `from`, in its column `bytes`, to the size of the inbox, or
+ * subtracts them.
+ */
 export const resize = (sign: '+' | '-', from: string) => `
   INSERT INTO inbox_size (part, bytes)
   SELECT pg_backend_pid() % ${SIZE_PARTS}, ${sign}(sum(bytes) + ${DELIVERY_OVERHEAD} * count(*)) FROM ${from} HAVING count(*) > 0
   ON CONFLICT (part) DO UPDATE SET bytes = inbox_size.bytes + excluded.bytes`;
 
-/** Whether a table lacks the dedup key of the row `given`; one lookup by index, never a hash of the whole table. */
+/**
+ * Whether a table lacks the dedup key of the row `given`; written to force an index lookup instead of a hash
+ * of the table.
+ */
 const unknownIn = (table: string) => `
   (SELECT known.seq FROM ${table} AS known
     WHERE known.source = given.source AND known.dedup_key = given.dedup_key LIMIT 1) IS NULL`;
 
-/** What has to hold for a delivery to be stored. */
+/** A condition for storing deliveries, and the step that it depends on. */
 interface Condition {
   readonly step: string;
   readonly holds: string;
 }
 
-/** Whether the jobs of new deliveries may be stored as claimed: those that have an owner are, until `lease` has passed. */
+/** Whether jobs of new deliveries may be stored as claimed: those with an owner are, for `lease`. */
 const JOBS = {
   open: { given: '', columns: '', names: '', values: '', lease: '', returned: '', results: '' },
   claimed: {
@@ -64,12 +70,12 @@ interface Variant {
 }
 
 /**
- * Stores a batch of deliveries with their jobs. The bodies are one value with the offset and length of each. The numbers
- * follow the order of arrival; the rows are stored in the order of their keys, and dead jobs locked in that of their
- * numbers, so that batches with the same deliveries wait for each other and never in a circle. A snapshot has the row of
- * a delivery or, once that is removed, its remembered key: so nothing is stored twice by a repeat during the removal.
- * With a condition only those deliveries are stored for which it holds once its step was taken. A row tells the result for
- * a delivery, or the target and the number of a job that was stored as claimed.
+ * Stores a batch of deliveries with their jobs. The bodies are one value with the offset and length of each.
+ * `seq` follows the order of arrival, but rows are inserted in the order of their keys and dead jobs are
+ * locked in the order of `seq`, so that concurrent batches with the same deliveries cannot deadlock. Every
+ * snapshot contains either a delivery or, after its removal, its remembered key, so a repeat during the
+ * removal is not stored twice. With a condition, only deliveries for which it holds after its step are
+ * stored. A result row has the result of a delivery, or the target and number of a job stored as claimed.
  */
 const append = (name: string, { condition, jobs = JOBS.open }: Variant = {}) => ({
   name,
@@ -134,7 +140,7 @@ const APPEND = {
   }),
 };
 
-/** A delivery to store, some of whose jobs may be handed over. */
+/** A delivery to store, with the jobs to hand over. */
 export interface GivenDelivery {
   readonly delivery: NewDelivery;
   readonly handOver?: HandOver | undefined;
@@ -163,7 +169,7 @@ export async function appendAll(
   });
 }
 
-/** The owner and the lease of each job; null for those that are left to a claim. */
+/** The owner and the lease of each job; null for jobs without a handover. */
 function leasesOf(given: readonly GivenDelivery[]): readonly unknown[] {
   const handOvers = given.flatMap(({ delivery, handOver }) =>
     delivery.jobs.map(({ target }) => (handOver?.targets.includes(target) ? handOver : undefined)),
@@ -171,7 +177,9 @@ function leasesOf(given: readonly GivenDelivery[]): readonly unknown[] {
   return [handOvers.map((each) => each?.owner ?? null), handOvers.map((each) => each?.lease ?? null)];
 }
 
-/** Stores a delivery and moves a mark in one statement; undefined when the mark is not at `from`. */
+/**
+ * Stores a delivery and moves a checkpoint in one statement; undefined if the checkpoint is not at `from`.
+ */
 export async function appendAtCheckpoint(
   server: Server,
   { name, from, to }: CheckpointMove,
@@ -181,7 +189,7 @@ export async function appendAtCheckpoint(
   return resultsOf(await server.write(APPEND.atCheckpoint, values)).get(delivery.id);
 }
 
-/** Makes deliveries of what was enqueued; undefined for each that another process has taken. */
+/** Stores enqueued deliveries; undefined for each one that another process has taken. */
 export async function appendEnqueued(
   server: Server,
   taken: readonly TakenDelivery[],
@@ -191,7 +199,9 @@ export async function appendEnqueued(
   return taken.map(({ delivery: { id } }) => results.get(id));
 }
 
-/** Stores deliveries where the relay of users' events can be moved, and moves it; resolves to whether it was. */
+/**
+ * Moves the relay of users' events and stores deliveries in one statement; resolves to whether it was moved.
+ */
 export async function appendRelayed(
   server: Server,
   move: readonly unknown[],
@@ -200,7 +210,7 @@ export async function appendRelayed(
   return (await server.write(APPEND.relayed, [...valuesOf(deliveries), ...move])).length > 0;
 }
 
-/** The results of an append with a condition, of those for which it held. */
+/** The results of a conditional append, for the deliveries for which the condition held. */
 function resultsOf(rows: readonly Row[]): ReadonlyMap<string, Appended> {
   const results = new Map<string, Appended>();
   for (const [id, result] of rows as readonly (readonly [string, Appended | null])[]) {
@@ -234,13 +244,16 @@ function valuesOf(deliveries: readonly NewDelivery[]): readonly unknown[] {
   ];
 }
 
-/** Few deliveries have one: where none has, no list of them is sent, and `unnest` fills the column with NULL. */
+/**
+ * Few deliveries have one. If none has, null is sent instead of an array, and `unnest` fills the column with
+ * NULL.
+ */
 function senderEventsOf(deliveries: readonly NewDelivery[]): readonly (string | null)[] | null {
   if (deliveries.every(({ senderEvent = null }) => senderEvent === null)) return null;
   return deliveries.map(({ senderEvent = null }) => storable(senderEvent));
 }
 
-/** Bodies concatenated to one value, with the 1-based offset and the length of each for `substring`. */
+/** Concatenated bodies, with the 1-based offset and the length of each for `substring`. */
 interface PackedBodies {
   readonly starts: readonly number[];
   readonly lengths: readonly number[];

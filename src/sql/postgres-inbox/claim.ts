@@ -5,11 +5,11 @@ import { sqlState } from '../postgres-pool/faults.ts';
 import type { Server } from '../postgres-pool/server.ts';
 import { timeOr } from './server-clock.ts';
 
-/** The columns of a claimed job that come from its delivery, the row `d`. */
+/** The delivery columns of a claimed job, from row `d`. */
 export const CLAIMED =
   'd.id, d.source, d.event, d.data_pointer, d.content_type, d.headers, d.received_at, d.body, d.trace, d.sender_event';
 
-/** The columns of a claimed job: its number, attempts, crashes, whether it has an order key, and `CLAIMED`. */
+/** The columns of a claimed job: number, attempts, crashes, whether it has an order key, and `CLAIMED`. */
 type Columns = readonly [
   number,
   number,
@@ -38,7 +38,7 @@ export function claimedJob(target: string, row: Row): ClaimedJob {
   return { job, target, attempt, crashes, ordered, delivery };
 }
 
-/** Which jobs of a target may be claimed, and for how long. */
+/** The parameters of a claim. */
 interface Claim {
   readonly target: string;
   readonly limit: number;
@@ -49,42 +49,51 @@ interface Claim {
   readonly held: readonly number[];
   /** Maximum size of the bodies in bytes. */
   readonly maxBytes: number;
-  /** Whether quarantined jobs are claimed, or all others. */
+  /** Whether to claim quarantined jobs, or all others. */
   readonly quarantined: boolean;
-  /** Null: by the clock of the server. */
+  /** Null: the server's clock. */
   readonly now: number | null;
 }
 
 const UNIQUE_VIOLATION = '23505';
-/** Attempts while other processes claim conflicting jobs; then the next poll retries. */
+/**
+ * Maximum number of attempts while other processes claim conflicting jobs; after that the next poll retries.
+ */
 const MAX_ATTEMPTS = 5;
 
-/** The number of due jobs that a claim looks at, beside its limit: others may be locked, or wait from now on. */
+/** How many due jobs a claim examines beyond its limit: some may be locked or become blocked. */
 const MARGIN = 64;
-/** The number that it looks at once those were not enough. */
+/** How many it examines if those were not enough. */
 const WINDOW = 1_000;
 
 const NOW = timeOr('$2');
-/** Whether the owner of a job whose lease has ended is another than $4; then its process has died, or stood still. */
+/**
+ * Whether a job whose lease has ended belonged to another owner than $4, whose process must have crashed or
+ * stalled.
+ */
 const DIED = 'owner IS NOT NULL AND owner <> $4';
-/** The crashes of the job with the one that its claim finds out. */
+/** The crashes of a job, including one found by this claim. */
 const DEATHS = `(crashes + CASE WHEN ${DIED} THEN 1 ELSE 0 END)`;
-/** The due jobs that do not wait, but what the owner is running itself. */
+/** Due jobs that are not blocked and that the owner is not still running. */
 const DUE = `
   target = $1 AND status = 'open' AND NOT blocked AND due_at <= ${NOW}
   AND (owner IS NULL OR seq <> ALL ($6::bigint[]))`;
-/** The same of jobs that are found by their numbers: no index of due jobs serves for it, which may have far more. */
+/**
+ * The same condition for jobs found by number, written so that the index of due jobs, which may have far
+ * more, is not used.
+ */
 const STILL_DUE = DUE.replace('target =', `target || '' =`).replace('due_at <=', 'due_at + 0 <=');
 
-/** The head of the order key `key`: what is leased, or else the first one. */
+/** The head of the order key `key`: its leased job if there is one, else its first. */
 const headOf = (key: string) => `
   coalesce(
     (SELECT seq FROM jobs WHERE target = $1 AND order_key = ${key} AND status = 'open' AND owner IS NOT NULL),
     (SELECT seq FROM jobs WHERE target = $1 AND order_key = ${key} AND status = 'open' ORDER BY seq LIMIT 1))`;
 
 /**
- * Claims the jobs of `due` whose bodies fit `$7` together, and the first one in any case. Each row begins with
- * `looked`: whether there are more due jobs than the statement looked at, and how many of those wait from now on.
+ * Claims the jobs of `due` whose bodies together fit `$7`, and always the first one. Each row begins with
+ * `looked`: whether there are more due jobs than the statement examined, and how many of the examined ones
+ * became blocked.
  */
 const claimDue = (looked: string) => `
   sized AS (
@@ -100,8 +109,8 @@ const claimDue = (looked: string) => `
   FROM (VALUES (1)) AS always LEFT JOIN claimed AS d ON true
   ORDER BY d.priority DESC, d.job`;
 
-// Skips jobs that another process is claiming. Those that are not the head of their key wait from now on: with the head
-// locked, so that its end comes after that and finds them waiting. It waits for no lock.
+// Skips jobs that another process is claiming, and waits for no lock. Jobs that are not the head of their key
+// become blocked; the head is locked meanwhile, so that its end happens afterwards and finds them blocked.
 const CLAIM = {
   name: 'claim',
   text: `
@@ -142,7 +151,7 @@ const CLAIM_QUARANTINEDS = {
 };
 
 /**
- * Claims due jobs, oldest first; none are left only when it claims none. Rejects as `Server.write` does.
+ * Claims due jobs, oldest first; an empty result means that none are left. Rejects as `Server.write` does.
  */
 export async function claimJobs(server: Server, claim: Claim): Promise<readonly ClaimedJob[]> {
   if (claim.quarantined) return (await claimBy(CLAIM_QUARANTINEDS, server, claim)).jobs;
@@ -154,9 +163,9 @@ export async function claimJobs(server: Server, claim: Claim): Promise<readonly 
 }
 
 interface Looked {
-  /** Whether there are more due jobs than the statement looked at. */
+  /** Whether there are more due jobs than the statement examined. */
   readonly isFull: boolean;
-  /** How many of those wait from now on. */
+  /** How many of the examined jobs became blocked. */
   readonly waiting: number;
   readonly jobs: readonly ClaimedJob[];
 }
@@ -180,7 +189,7 @@ async function claimBy(
         jobs: jobs.map((row) => claimedJob(target, row)),
       };
     } catch (error) {
-      // Another process has claimed a job with the same order key meanwhile.
+      // Another process has claimed a job with the same order key.
       if (sqlState(error) !== UNIQUE_VIOLATION) throw error;
     }
   }

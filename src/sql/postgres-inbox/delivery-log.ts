@@ -11,9 +11,9 @@ import { awaitEarlierWriters } from './inbox.ts';
 import { notAhead } from './server-clock.ts';
 import { KEEP_SUCCESSES } from './settle.ts';
 
-// Serialises concurrent replays, so that the second one sees the result of the first.
+// Serialises concurrent replays, so that the second sees the result of the first.
 const LOCK = { text: 'SELECT seq FROM deliveries WHERE id = $1 FOR UPDATE' };
-// The job of a handler goes to the one that has its place now.
+// Gives the job of a former handler to the current one.
 const REPLACE_TARGET = {
   text: `
     UPDATE jobs SET target = $3, order_key = $4
@@ -44,7 +44,7 @@ const DISCARD = {
 
 /** The delivery log in PostgreSQL. */
 export class PostgresDeliveryLog extends DatabaseDeliveryLog {
-  /** Each takes a connection for itself. */
+  /** Each change uses a connection. */
   readonly maxChanges = 12;
   protected override readonly encode = storable;
   protected override readonly encodeKey = storableKey<string>;

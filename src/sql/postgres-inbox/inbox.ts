@@ -16,11 +16,11 @@ import { forgetKeys, pruneStep, SIZE } from './prune.ts';
 import { SERVER_NOW, timeOr } from './server-clock.ts';
 import { isSettled, type Settlement, settleAll } from './settle.ts';
 
-/** Maximum number of connections on which batches of appends run at the same time. */
+/** Maximum number of connections for concurrent batches of appends. */
 const APPEND_CONCURRENCY = 2;
 /** Recording an outcome is retried for this long, in milliseconds. */
 const SETTLE_TIMEOUT = 5_000;
-/** Maximum wait between two of these retries, in milliseconds. */
+/** Maximum pause between two of these retries, in milliseconds. */
 const SETTLE_PAUSE = 500;
 
 const DUE = {
@@ -46,7 +46,8 @@ const ID_OF = {
     SELECT id FROM deliveries WHERE source = $1 AND dedup_key = $2
     UNION ALL SELECT id FROM remembered_keys WHERE source = $1 AND dedup_key = $2 LIMIT 1`,
 };
-// What is locked is being settled, or claimed by another process: the next renewal finds out. It waits for nothing.
+// Locked jobs are being settled, or claimed by another process; the next renewal will tell. Waits for no
+// lock.
 const RENEW = {
   name: 'renew',
   text: `
@@ -89,7 +90,7 @@ const EXPIRE_ORPHANS = {
     FROM orphans WHERE jobs.seq = orphans.seq RETURNING jobs.target`,
 };
 
-/** The inbox in PostgreSQL. Appends and settlements are batched into one statement each. */
+/** The inbox in PostgreSQL. Appends and settlements are batched, each into one statement. */
 export function postgresInbox(
   server: Server,
   notifier: Notifier,
@@ -114,7 +115,10 @@ export function postgresInbox(
   const write = (statement: Statement, values: readonly unknown[]) =>
     singleWrite(observer, () => server.write(statement, values));
 
-  /** Retries while the server is unavailable, which the fence makes safe: a short outage repeats no attempt. */
+  /**
+   * Retries while the server is unavailable, so that a short outage does not repeat attempts; the fence makes
+   * this safe.
+   */
   async function settle(settlement: Settlement): Promise<Finished> {
     const deadline = performance.now() + SETTLE_TIMEOUT;
     for (let first = true; ; first = false) {
@@ -132,7 +136,7 @@ export function postgresInbox(
   async function append(given: GivenDelivery): Promise<AppendedAndClaimed> {
     const result = await appends.submit(given);
     const { appended, jobs } = result;
-    // Whoever is free claims what is not handed over.
+    // Any process with a free slot may claim jobs that are not handed over.
     const isLeft = jobs.length < given.delivery.jobs.length;
     if (appended === 'revived' || (appended === 'stored' && isLeft)) notifier.notify('work');
     return result;
@@ -231,8 +235,8 @@ const PAUSE = 5;
 const TIMEOUT = STATEMENT_TIMEOUT + 1_000;
 
 /**
- * The transactions that may be storing deliveries. An INSERT takes this lock before it takes a `seq`, and releases it only
- * once its rows are visible.
+ * The transactions that may be storing deliveries. An INSERT takes this lock before it takes a `seq`, and
+ * releases it only once its rows are visible.
  */
 const WRITERS = {
   name: 'delivery-writers',
@@ -243,8 +247,8 @@ const WRITERS = {
 };
 
 /**
- * Waits for the transactions that were storing deliveries when it was called. After that every `seq` below one that was
- * seen before is visible, or will never be. It takes no lock. Fails with StoreUnavailableError.
+ * Waits for the transactions that were storing deliveries when it was called. Afterwards every `seq` below
+ * one already seen is visible or was rolled back. Takes no lock. Fails with StoreUnavailableError.
  */
 export async function awaitEarlierWriters(server: Server): Promise<void> {
   const deadline = performance.now() + TIMEOUT;

@@ -12,7 +12,7 @@ import { SERVER_NOW } from './server-clock.ts';
 
 const OLDEST = { name: 'oldest-enqueued', text: OLDEST_ENQUEUED };
 
-/** What programs have enqueued in PostgreSQL; each notifies with its commit. */
+/** Deliveries enqueued by programs in PostgreSQL; each commit notifies. */
 export function postgresEnqueued(
   server: Server,
   notifier: Notifier,
@@ -47,7 +47,7 @@ const MOVE_CHECKPOINT = {
 };
 const CLOCK = { name: 'clock', text: `SELECT ${SERVER_NOW}` };
 
-/** The marks in PostgreSQL. */
+/** Checkpoints in PostgreSQL. */
 export function postgresCheckpoints(
   server: Server,
   notifier: Notifier,
@@ -88,7 +88,7 @@ const MOVE_RELAY = {
 };
 const END = { name: 'relay-end', text: 'DELETE FROM user_relay' };
 
-/** How far deliveries were made of users' events, in PostgreSQL. */
+/** The place of the relay of users' events, in PostgreSQL. */
 export function postgresRelay(server: Server, notifier: Notifier, observer: DatabaseObserver): RelayStore {
   return {
     async begin({ position, at }) {
@@ -112,7 +112,7 @@ export function postgresRelay(server: Server, notifier: Notifier, observer: Data
 
 const STATEMENT = { name: 'dead-letters', text: DEAD_LETTERS };
 
-/** Reads the dead letters that `Inbox.deadLetters` gives. */
+/** Implements `Inbox.deadLetters`. */
 export async function postgresDeadLetters(
   server: Server,
   until: number,

@@ -6,44 +6,48 @@ import { DELIVERY_BYTES, resize } from './append.ts';
 import { REMOVE_ATTEMPTS } from './settle.ts';
 
 const FOREIGN_KEY_VIOLATION = '23503';
-/** Maximum number of entries that a step looks at. */
+/** Maximum number of entries that a step examines. */
 export const WINDOW = 200;
-/** Maximum size of the bodies that a step removes, in bytes, unless the first one is larger. */
+/** Maximum total size of the bodies that a step removes, in bytes, unless the first one is larger. */
 const MAX_BYTES = 16 * 1024 * 1024;
 
 export const SIZE = { text: 'SELECT coalesce(sum(bytes), 0)::bigint FROM inbox_size' };
 
-/** A rule in SQL: when it has work, its next entries behind the row `cursor`, and which of their deliveries go. */
+/**
+ * A rule in SQL: when it applies, its next entries after the row `cursor`, and which of their deliveries to
+ * remove.
+ */
 interface RuleSql {
   readonly due: string;
-  /** The rule whose cursor holds for it too: behind that nothing is left for it. */
+  /** Another rule whose cursor also applies: what precedes it needs no further scan. */
   readonly behind?: PruneRule['kind'];
   readonly looked: string;
   readonly goes: string;
 }
 
-/** Jobs in the order in which they ended; a delivery is removed at the entry of its last one. */
+/** Jobs in the order in which they ended; a delivery is removed at the entry of its last job. */
 const ENDED = `
   looked AS MATERIALIZED (
     SELECT finished_at AS at, seq, delivery FROM jobs
     WHERE (finished_at, seq) > ((SELECT at FROM cursor), (SELECT seq FROM cursor)) AND finished_at < $2
     ORDER BY finished_at, seq LIMIT ${WINDOW})`;
 
-/** `$2` is `before`, `$3` what else the rule has, `$4` what `rememberedFrom` gives. */
+/** `$2` is `before`, `$3` the rule's own parameter, `$4` the result of `rememberedFrom`. */
 const RULES: Readonly<Record<PruneRule['kind'], RuleSql>> = {
   ended: {
     due: '$3::bigint IS NULL',
     looked: ENDED,
     goes: 'has.open = 0 AND has.ended_at < $2',
   },
-  // Age has removed what lies behind its cursor; what it has left there comes again at the end of its last job.
+  // The rule by age has removed entries before its cursor; deliveries it kept come again at the end of their
+  // last job.
   excess: {
     behind: 'ended',
     due: '$3::bigint < (SELECT coalesce(sum(bytes), 0) FROM inbox_size)',
     looked: ENDED,
     goes: 'has.open = 0 AND has.dead = 0',
   },
-  // What has a date in the future, from a clock that was wrong, holds up nobody.
+  // Entries dated in the future, by a wrong clock, do not stop the scan.
   unhandled: {
     due: 'true',
     looked: `
@@ -58,8 +62,8 @@ const RULES: Readonly<Record<PruneRule['kind'], RuleSql>> = {
 };
 
 /**
- * A step of a rule. Rows are found by `= ANY`, for which only an index serves, so the plan does not depend on statistics.
- * A step of another process on the same rule makes this one find nothing.
+ * A step of a rule. Rows are found by `= ANY`, which always uses an index, so the plan does not depend on
+ * statistics. A concurrent step of another process on the same rule makes this one find nothing.
  */
 const prune = ({ due, behind, looked, goes }: RuleSql, byTime: boolean) => `
   WITH own AS MATERIALIZED (
@@ -110,7 +114,7 @@ export const PRUNE: Readonly<Record<PruneRule['kind'], Statement>> = {
   unhandled: { name: 'prune-unhandled', text: prune(RULES.unhandled, false) },
 };
 
-/** Takes a step of a rule. Rejects as `Server.write` does. */
+/** Runs a step of a rule. Rejects as `Server.write` does. */
 export async function pruneStep(server: Server, rule: PruneRule): Promise<PruneStep> {
   const more = rule.kind === 'excess' ? rule.maxBytes : rule.kind === 'unhandled' ? rule.now : null;
   const step = async () => {
@@ -132,7 +136,7 @@ export async function pruneStep(server: Server, rule: PruneRule): Promise<PruneS
   }
 }
 
-// What another process is forgetting is skipped.
+// Skips keys that another process is forgetting.
 const FORGET = {
   name: 'forget-keys',
   text: `
@@ -148,7 +152,10 @@ const FORGET = {
     SELECT count(*) FROM gone`,
 };
 
-/** Forgets keys of deliveries that were received before `before`, and the first ones while there are more than `max`. */
+/**
+ * Forgets keys of deliveries received before `before`, and the oldest keys as long as there are more than
+ * `max`.
+ */
 export async function forgetKeys(server: Server, before: number, max: number): Promise<PruneStep> {
   const [row] = await server.write(FORGET, [before, max]);
   const removed = Number(row?.[0] ?? 0);

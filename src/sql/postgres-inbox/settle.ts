@@ -7,20 +7,20 @@ import type { Server } from '../postgres-pool/server.ts';
 import { CLAIMED, claimedJob } from './claim.ts';
 import { timeOr } from './server-clock.ts';
 
-/** How an attempt ended. The job, its owner, its attempt and its crashes together are the fence. */
+/** How an attempt ended. Job, owner, attempt and crashes together identify the claim. */
 export interface Settlement {
   readonly job: ClaimedJob;
   readonly owner: string;
   readonly outcome: Outcome;
-  /** The claim of the next job with its order key; null: none. */
+  /** The parameters for claiming the next job with its order key; null: none. */
   readonly next: { readonly lease: number; readonly maxBytes: number } | null;
-  /** Null: by the clock of the server. */
+  /** Null: the server's clock. */
   readonly now: number | null;
 }
 
 const NOW = timeOr('given.now');
 
-// Locked in the order of their numbers, so that statements with the same jobs never wait in a circle.
+// Locks jobs in the order of their numbers, so that concurrent statements with the same jobs cannot deadlock.
 const SETTLED = `
     locked AS MATERIALIZED (
       SELECT seq FROM jobs WHERE seq = ANY ($1::bigint[]) ORDER BY seq FOR UPDATE),
@@ -44,7 +44,8 @@ const SETTLED = `
         AND jobs.crashes = given.crashes
       RETURNING given.nth, given.owner, given.next_lease, given.max_bytes, ${NOW} AS now, jobs.seq, jobs.target, jobs.order_key)`;
 
-// The first job behind each one that has ended: the statement itself still sees that one open.
+// Finds the first other open job of each key, because this statement's snapshot still shows the ended job as
+// open.
 const NEXT = `
     first AS MATERIALIZED (
       SELECT settled.*, (
@@ -65,7 +66,10 @@ const NEXT = `
         AND (SELECT octet_length(body) FROM deliveries WHERE deliveries.seq = jobs.delivery) <= first.max_bytes
       RETURNING first.nth, jobs.seq, jobs.attempts, jobs.crashes, true AS ordered, jobs.delivery)`;
 
-/** A statement that settles jobs. It may record entries in their histories, and claim the next ones with their keys. */
+/**
+ * A statement that settles jobs. It may also record history entries and claim the next jobs of their order
+ * keys.
+ */
 function settling(name: string, { records = false, claims = false }): Statement {
   const parts = [SETTLED, ...(records ? [recorded(12)] : []), ...(claims ? [NEXT] : [])];
   const rows = claims
@@ -88,7 +92,10 @@ const IS_SETTLED = {
     WHERE seq = $1 AND owner IS NULL AND attempts = $2 AND crashes = $3 AND status = $4`,
 };
 
-/** Records outcomes in one statement; resolves to whether each was recorded, and to the next job that it claimed. */
+/**
+ * Records outcomes in one statement; resolves, for each, to whether it was recorded and to the claimed next
+ * job.
+ */
 export async function settleAll(
   server: Server,
   settlements: readonly Settlement[],
@@ -137,9 +144,9 @@ export async function isSettled(
 }
 
 /**
- * The parts of a statement that add entries to the histories of jobs: of those settlements whose number is in `settled` as
- * `nth`. The values of the entries begin with the parameter `first`. The rows that a statement adds are not visible to it,
- * hence one fewer of the old ones stays.
+ * The parts of a statement that add history entries for the settlements whose number is in `settled` as
+ * `nth`. Their values start at the parameter `first`. The statement does not see rows that it adds, so it
+ * keeps one fewer of the old ones.
  */
 function recorded(first: number): string {
   const types = ['bigint', 'bigint', 'int', 'text', 'bigint', 'bigint', 'text', 'int', 'text', 'text', 'int'];
@@ -160,18 +167,21 @@ function recorded(first: number): string {
           OFFSET greatest(kept - 1, 0)) AS old)))`;
 }
 
-/** A success without an answer is in the columns of its job, and a crash recorded by a trigger. */
+/**
+ * Whether it has a row of its own: a success without an answer is recorded with the job, a crash by a
+ * trigger.
+ */
 function isEntry({ outcome: { kind, trace } }: Settlement): boolean {
   return trace !== undefined && (kind !== 'done' || trace.answer !== null) && kind !== 'crashed';
 }
 
-/** The duration that goes to the column of the job. */
+/** The duration to store with the job. */
 function successDuration(settlement: Settlement): number | null {
   const { kind, trace } = settlement.outcome;
   return kind === 'done' && trace !== undefined && !isEntry(settlement) ? trace.duration : null;
 }
 
-/** The values of the entries of settlements; undefined when none has one. */
+/** The values of the history entries of settlements; undefined if there are none. */
 function entriesOf(settlements: readonly Settlement[]): readonly unknown[] | undefined {
   const entries = settlements.flatMap((settlement, i) => {
     const { job, now, owner, outcome } = settlement;
@@ -200,10 +210,13 @@ function entriesOf(settlements: readonly Settlement[]): readonly unknown[] | und
   return first?.map((_, column) => entries.map((entry) => entry[column]));
 }
 
-/** More successes than this are not kept when a job is replayed again and again. */
+/** Maximum number of successes kept for a job that is replayed again and again. */
 const MAX_REPLAYED = 1_000;
 
-/** Before a replay: makes entries of the successes of the delivery with the id $1 whose jobs are among the targets $2. */
+/**
+ * Before a replay: records the successes of the delivery with the id $1 as entries, for jobs whose targets
+ * are in $2.
+ */
 export const KEEP_SUCCESSES = `
   INSERT INTO attempts (job, attempt, outcome, started_at, duration, process)
   SELECT seq, attempts, 'done', finished_at - duration, duration, ended_by FROM jobs
@@ -211,7 +224,7 @@ export const KEEP_SUCCESSES = `
     AND (SELECT count(*) FILTER (WHERE status = 'open') FROM jobs AS other WHERE other.delivery = jobs.delivery) = 0
     AND (SELECT count(*) FROM attempts WHERE job = jobs.seq) < ${MAX_REPLAYED}`;
 
-/** Removes the entries of the deliveries that are in `old`. */
+/** Removes the entries of the deliveries in `old`. */
 export const REMOVE_ATTEMPTS = `
   DELETE FROM attempts WHERE job = ANY (ARRAY(
     SELECT seq FROM jobs WHERE delivery = ANY (ARRAY(SELECT seq FROM old))))`;

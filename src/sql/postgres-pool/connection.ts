@@ -7,20 +7,20 @@ const CONNECT_TIMEOUT = 2_000;
 /** Timeout of a statement on the server, in milliseconds. */
 export const STATEMENT_TIMEOUT = 5_000;
 /**
- * Timeout of one wait for a lock that another transaction holds, in milliseconds. It is shorter than the server's own
- * search for deadlocks, so that waits in a circle end soon; `Server` tries again.
+ * Timeout of one wait for another transaction's lock, in milliseconds. It is shorter than the server's
+ * deadlock_timeout, so that deadlocks end soon; `Server` retries.
  */
 const LOCK_TIMEOUT = 400;
 /** Timeout for closing a connection, in milliseconds. */
 const CLOSE_TIMEOUT = 1_000;
-/** Type id of 64-bit integers; all of ours are below 2^53. */
+/** Type id of 64-bit integers; all values here are below 2^53. */
 const INT8 = 20;
 
 /**
- * Session settings. `synchronous_commit` is `on`, so the server fsyncs a commit before it answers; the stronger
- * `remote_apply` stays. Sequential scans are off because every statement has an index, and without fresh statistics the
- * planner would scan a table that was empty a minute ago. What a statement finds
- * behind a lock has to be as new as the lock, hence the isolation.
+ * Session settings. `synchronous_commit` is `on`, so that the server fsyncs a commit before it answers; the
+ * stronger `remote_apply` is kept. Sequential scans are off, because every statement has an index, and with
+ * stale statistics the planner would scan a table that was empty a minute ago. Read committed isolation is
+ * required, because statements must see the latest rows after they get a lock.
  */
 const SETTINGS = `
   SET statement_timeout = ${STATEMENT_TIMEOUT}; SET lock_timeout = ${LOCK_TIMEOUT};
@@ -31,8 +31,8 @@ const SETTINGS = `
   WHERE current_setting('synchronous_commit') NOT IN ('on', 'remote_apply')`;
 
 /**
- * The server function that waits for synchronous replicas. It warns when that wait is cancelled; the text of the warning
- * is localised, the name of the function is not.
+ * The server function that waits for synchronous replicas. It warns if that wait is cancelled; the warning's
+ * text is localised, the function's name is not.
  */
 const SYNC_WAIT = 'SyncRepWaitForLSN';
 
@@ -44,21 +44,21 @@ export interface Statement {
   readonly text: string;
 }
 
-/** How a connection is opened. */
+/** Options for opening a connection. */
 export interface ConnectOptions {
-  /** Whether it may be to a replica; default false. */
+  /** Whether the server may be a replica. Default: false. */
   readonly readOnly?: boolean;
-  /** Whether to make sure that it is a session of its own, before anything is set in it; default false. */
+  /** Whether to check first that the connection has its own session. Default: false. */
   readonly checkSession?: boolean;
 }
 
 /** The statements of a transaction, with their values. */
 export type Steps = readonly (readonly [Statement, readonly unknown[]])[];
 
-/** A row, column by column. */
+/** A row as an array of columns. */
 export type Row = readonly unknown[];
 
-/** The server is a replica, where a primary is required. */
+/** The server is a replica, but a primary is required. */
 export class ReadOnlyServerError extends Error {
   override readonly name = 'ReadOnlyServerError';
   readonly code = 'READ_ONLY_SERVER';
@@ -66,15 +66,15 @@ export class ReadOnlyServerError extends Error {
 
 /** One connection in pipeline mode: concurrent statements are sent at once and answered in order. */
 export class Connection implements AsyncDisposable {
-  /** Called when a statement ends, and when the connection is lost. */
+  /** Called when a statement ends or the connection is lost. */
   onChange: () => void = () => {};
-  /** Called for each notification of another connection on a channel that this one listens to. */
+  /** Called for each notification by another connection on a channel that this one listens to. */
   onNotification: (channel: string) => void = () => {};
   readonly #client: pg.Client;
   #load = 0;
   #progress = 0;
   #lost: Error | undefined;
-  /** Whether the commit that is answered next was not confirmed by a synchronous replica. */
+  /** Whether no synchronous replica has confirmed the commit that is answered next. */
   #unconfirmed = false;
 
   private constructor(client: pg.Client) {
@@ -86,7 +86,10 @@ export class Connection implements AsyncDisposable {
     client.on('end', () => this.#lose(new Error('The connection was closed')));
   }
 
-  /** Opens a connection. Rejects with what the driver or the server says, or with DatabaseOpenError without a session. */
+  /**
+   * Opens a connection. Rejects with the error of the driver or the server, or with DatabaseOpenError if it
+   * has no session of its own.
+   */
   static async open(
     url: string,
     { readOnly = false, checkSession = false }: ConnectOptions = {},
@@ -120,7 +123,7 @@ export class Connection implements AsyncDisposable {
     return connection;
   }
 
-  /** Statements in flight. */
+  /** Number of statements in flight. */
   get load(): number {
     return this.#load;
   }
@@ -129,14 +132,14 @@ export class Connection implements AsyncDisposable {
     return this.#lost !== undefined;
   }
 
-  /** Milliseconds since the last answer while statements are in flight; 0 without any. */
+  /** Milliseconds since the last answer while statements are in flight; 0 if there are none. */
   get silence(): number {
     return this.#load === 0 ? 0 : performance.now() - this.#progress;
   }
 
   /**
-   * Runs a statement; resolves to its rows. Rejects with the server's error, with ConnectionLostError when no answer
-   * came, or with UnconfirmedError. Without `values` the text may contain several statements.
+   * Runs a statement; resolves to its rows. Rejects with the server's error, with ConnectionLostError if no
+   * answer arrived, or with UnconfirmedError. Without `values`, the text may contain several statements.
    */
   run({ name, text }: Statement, values: readonly unknown[] | undefined): Promise<readonly Row[]> {
     const { promise, resolve, reject } = Promise.withResolvers<readonly Row[]>();
@@ -161,7 +164,7 @@ export class Connection implements AsyncDisposable {
   async transaction(steps: Steps): Promise<readonly (readonly Row[])[]> {
     const began = this.run({ text: 'BEGIN' }, undefined);
     const results = steps.map(([statement, values]) => this.run(statement, values));
-    // In a failed transaction COMMIT rolls back.
+    // After a failure, COMMIT rolls the transaction back.
     const ended = this.run({ text: 'COMMIT' }, undefined);
     const settled = await Promise.allSettled([began, ...results, ended]);
     const failure = settled.find((result) => result.status === 'rejected');
@@ -169,7 +172,7 @@ export class Connection implements AsyncDisposable {
     return Promise.all(results);
   }
 
-  /** Destroys the connection: statements in flight fail with ConnectionLostError. */
+  /** Destroys the connection; statements in flight fail with ConnectionLostError. */
   abort(reason: string): void {
     const error = new Error(reason);
     this.#client.connection.stream.destroy(error);
@@ -198,7 +201,7 @@ export class Connection implements AsyncDisposable {
   }
 }
 
-/** A second connection, for as long as the first one may take to open. */
+/** Opens a second connection, within the timeout for opening the first. */
 async function connectBeside(config: pg.ClientConfig): Promise<pg.Client> {
   const client = new pg.Client({
     ...config,

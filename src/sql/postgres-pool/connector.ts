@@ -3,15 +3,15 @@ import { serverUrls } from '../database.ts';
 import { Connection, type ConnectOptions, ReadOnlyServerError } from './connection.ts';
 import { describeFault } from './faults.ts';
 
-/** The next server is tried beside one that has not answered for this long, in milliseconds. */
+/** If a server does not answer within this time, the next one is tried in parallel, in milliseconds. */
 const NEXT_SERVER_DELAY = 250;
 
 /** Opens a connection to a server; rejects as `Connection.open` does. */
 export type Connect = () => Promise<Connection>;
 
 /**
- * Opens connections to the first server of `url` that accepts writes, or that answers if `readOnly`. With several servers
- * it starts with the one that was used last. Rejects when none is usable.
+ * Opens connections to the first server of `url` that accepts writes or, if `readOnly`, that answers. With
+ * several servers it starts with the one used last. Rejects if none is usable.
  */
 export function connector(url: string, options: ConnectOptions = {}): Connect {
   const servers = serverUrls(url).map((one) => () => Connection.open(one, options));
@@ -32,7 +32,10 @@ interface Found {
   readonly connection: Connection;
 }
 
-/** The first connection that opens; an attempt starts when the one before it fails, or after `NEXT_SERVER_DELAY`. */
+/**
+ * The first connection that opens; each attempt starts when the previous one fails, or after
+ * `NEXT_SERVER_DELAY`.
+ */
 function firstOf(attempts: readonly Connect[]): Promise<Found> {
   const { promise, resolve, reject } = Promise.withResolvers<Found>();
   const errors: unknown[] = [];
@@ -64,7 +67,7 @@ function firstOf(attempts: readonly Connect[]): Promise<Found> {
   return promise;
 }
 
-/** The reason why no server is usable; the error of a broken one is more useful than that of a replica. */
+/** The error if no server is usable; the error of a broken server is more useful than that of a replica. */
 function noneOf(errors: readonly unknown[]): unknown {
   const telling = errors.find((error) => !(error instanceof ReadOnlyServerError));
   if (telling === undefined)
@@ -77,7 +80,7 @@ function noneOf(errors: readonly unknown[]): unknown {
 /** The oldest supported version of the server. */
 const OLDEST = 130_000;
 
-/** Advice for the errors of a first start, by SQLSTATE or code. */
+/** Advice for errors at the first start, by SQLSTATE or code. */
 const ADVICE: Readonly<Record<string, string>> = {
   '28000': 'Check the user and how the server lets it in (pg_hba.conf).',
   '28P01': 'Check the user and the password.',
@@ -90,7 +93,10 @@ const ADVICE: Readonly<Record<string, string>> = {
   READ_ONLY_SERVER: 'Name the primary in the URL.',
 };
 
-/** Opens a connection to a primary of a supported version that is a session of its own. Rejects with the error that `openFailure` describes. */
+/**
+ * Opens a connection with its own session to a primary of a supported version. Rejects with an error for
+ * `openFailure`.
+ */
 export async function openFirst(url: string): Promise<Connection> {
   const connection = await connector(url, { checkSession: true })();
   try {
@@ -103,8 +109,8 @@ export async function openFirst(url: string): Promise<Connection> {
 }
 
 /**
- * Fails with DatabaseOpenError when connections to one of the replicas in a URL are no sessions of their own. One that
- * does not answer may come back.
+ * Fails with DatabaseOpenError if connections to one of the replicas in a URL do not have their own sessions.
+ * A replica that does not answer is accepted, because it may come back.
  */
 export async function checkReplica(url: string): Promise<void> {
   await Promise.all(serverUrls(url).map(checkSession));
@@ -119,7 +125,9 @@ async function checkSession(url: string): Promise<void> {
   }
 }
 
-/** The error of a database that cannot be opened, with advice, without the URL: it can hold a password. */
+/**
+ * The error if a database cannot be opened, with advice but without the URL, which may contain a password.
+ */
 export function openFailure(cause: unknown): DatabaseOpenError {
   const advice = ADVICE[String((cause as { readonly code?: unknown } | undefined)?.code)];
   return new DatabaseOpenError(
@@ -128,7 +136,7 @@ export function openFailure(cause: unknown): DatabaseOpenError {
   );
 }
 
-/** Runs `work` on a connection of its own and closes it. Fails with DatabaseOpenError. */
+/** Runs `work` on a new connection and closes it. Fails with DatabaseOpenError. */
 export async function onFirst<T>(url: string, work: (connection: Connection) => Promise<T>): Promise<T> {
   try {
     await using connection = await openFirst(url);
@@ -138,7 +146,7 @@ export async function onFirst<T>(url: string, work: (connection: Connection) => 
   }
 }
 
-/** Throws DatabaseOpenError for a server that is too old. */
+/** Throws DatabaseOpenError if the server is too old. */
 async function checkServer(connection: Connection): Promise<void> {
   const [row] = await connection.run({ text: `SELECT current_setting('server_version_num')::int` }, []);
   const [version = 0] = (row ?? []) as [number?];

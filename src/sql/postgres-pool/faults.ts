@@ -13,16 +13,16 @@ export class UnconfirmedError extends Error {
 }
 
 /**
- * Error classes (postgresql.org/docs/current/errcodes-appendix.html) after which a statement may have been committed:
- * connection, resources, operator intervention, system, internal.
+ * Error classes (postgresql.org/docs/current/errcodes-appendix.html) after which a statement may have been
+ * committed: connection, resources, operator intervention, system, internal.
  */
 const UNKNOWN = /^(?:08|53|57P|58|XX)/;
 const LOCK_NOT_AVAILABLE = '55P03';
 /** serialization_failure and deadlock_detected: rolled back, and likely to succeed when retried. */
 const TRANSIENT: ReadonlySet<unknown> = new Set(['40001', '40P01']);
 /**
- * operator_intervention that ends the connection, read_only_sql_transaction, and lost prepared statements: a new
- * connection may work.
+ * Errors after which a new connection may work: operator_intervention that ends the connection, idle
+ * transaction timeout, read_only_sql_transaction, and lost prepared statements.
  */
 const STALE = /^(?:57P|25P03|25006|26000|0A000)/;
 /** data_exception, integrity_constraint_violation, program_limit_exceeded: the values are invalid. */
@@ -33,7 +33,7 @@ export function sqlState(error: unknown): string | undefined {
   return error instanceof pg.DatabaseError ? error.code : undefined;
 }
 
-/** Whether the statement may have been committed although it failed, or was committed but may be lost in a failover. */
+/** Whether a failed statement may have been committed, or was committed but may be lost in a failover. */
 export function isOutcomeUnknown(error: unknown): boolean {
   const state = sqlState(error);
   if (state !== undefined) return UNKNOWN.test(state);
@@ -45,7 +45,7 @@ export function isTransient(error: unknown): boolean {
   return TRANSIENT.has(sqlState(error));
 }
 
-/** Whether the statement waited too long for a lock, and was rolled back. */
+/** Whether the statement was rolled back after waiting too long for a lock. */
 export function isLocked(error: unknown): boolean {
   return sqlState(error) === LOCK_NOT_AVAILABLE;
 }
@@ -60,7 +60,7 @@ export function isValueError(error: unknown): boolean {
   return VALUES.test(sqlState(error) ?? '');
 }
 
-/** The message of an error; the AggregateError of a failed connection has only a code. */
+/** The message of an error, or its code: the AggregateError of a failed connection has no message. */
 export function describeFault(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const { code } = error as { readonly code?: unknown };

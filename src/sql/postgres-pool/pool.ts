@@ -3,15 +3,15 @@ import type { Connection } from './connection.ts';
 import { describeFault } from './faults.ts';
 
 /**
- * Parts that a wait is counted in: a process that stood still loses one of them, and reads what has arrived meanwhile
- * before it refuses anything.
+ * A wait is counted in this many parts: a process that was suspended loses only one of them, and reads the
+ * answers that arrived meanwhile before it refuses a statement.
  */
 const WAIT_PARTS = 5;
-/** Delay before the next attempt to open a connection after a failure, in milliseconds. */
+/** Delay before retrying to open a connection after a failure, in milliseconds. */
 const RETRY = { min: 100, max: 250 };
 /** Interval of the checks for connections that do not answer, in milliseconds. */
 const TIMEOUT_CHECK_INTERVAL = 250;
-/** When every connection has this many statements in flight, the pool opens another one. */
+/** If every connection has this many statements in flight, the pool opens another one. */
 const BUSY = 8;
 
 /** Options of a pool. */
@@ -24,9 +24,9 @@ interface PoolOptions {
   readonly depth: number;
   /** Maximum time that a statement waits for a connection, in milliseconds. */
   readonly maxWait: number;
-  /** A connection without an answer for this long is destroyed, in milliseconds. */
+  /** A connection that does not answer for this long is destroyed, in milliseconds. */
   readonly timeout: number;
-  /** Called when the server has been reached again after a failure. */
+  /** Called when the server is reachable again after a failure. */
   onReconnect?(): void;
 }
 
@@ -36,9 +36,10 @@ interface Waiting {
 }
 
 /**
- * A bounded number of connections, opened on demand. A statement waits at most `maxWait` for one; once the server has been
- * unreachable for that long, statements fail at once. The pool reconnects by itself.
- * States: up (a connection is open, or none was needed yet) <-> down (the last attempt failed); closed is final.
+ * A bounded number of connections, opened on demand. A statement waits at most `maxWait` for one; once the
+ * server has been unreachable for that long, statements fail at once. The pool reconnects automatically.
+ * States: up (a connection is open, or none was needed yet) <-> down (the last attempt failed); closed is
+ * final.
  */
 export class Pool implements AsyncDisposable {
   readonly #options: PoolOptions;
@@ -47,7 +48,7 @@ export class Pool implements AsyncDisposable {
   #waiting: Waiting[] = [];
   #opening = 0;
   #retry: NodeJS.Timeout | undefined;
-  /** Why the server is unreachable, and since when, in milliseconds. */
+  /** Why the server is unreachable, and since when, in milliseconds; undefined while it is reachable. */
   #down: { readonly cause: unknown; readonly since: number } | undefined;
   #closed = false;
 
@@ -58,8 +59,8 @@ export class Pool implements AsyncDisposable {
   }
 
   /**
-   * Works on a connection, at once or when one is free. Fails as the work does, or with StoreUnavailableError when there
-   * is none.
+   * Runs work on a connection, immediately or once one is free. Fails as the work does, or with
+   * StoreUnavailableError if no connection becomes available.
    */
   use<T>(work: (connection: Connection) => Promise<T>): Promise<T> {
     const free = this.#pick();
@@ -110,7 +111,7 @@ export class Pool implements AsyncDisposable {
     await Promise.all(this.#connections.map((connection) => connection[Symbol.asyncDispose]()));
   }
 
-  /** The least loaded connection, if it can take one more statement. */
+  /** The connection with the fewest statements, if it can take one more. */
   #pick(): Connection | undefined {
     let best: Connection | undefined;
     for (const connection of this.#connections) {

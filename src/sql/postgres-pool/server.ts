@@ -6,15 +6,17 @@ import { Pool } from './pool.ts';
 
 /** Maximum number of connections to a server. */
 export interface ServerSize {
-  /** Connections that short reads share. */
+  /** Number of connections shared by short reads. */
   readonly shared: number;
-  /** Connections that run one write or long read at a time. */
+  /** Number of connections that run one write or long read at a time. */
   readonly alone: number;
 }
 
-/** Ten connections, with the one of the notifier. */
+/** Ten connections, including the notifier's. */
 const PRIMARY: ServerSize = { shared: 3, alone: 6 };
-/** How long work of a service waits for a connection, in milliseconds: clients are told to come again later. */
+/**
+ * How long a service's statements wait for a connection, in milliseconds: clients are told to retry later.
+ */
 const SERVICE_WAIT = 500;
 /** Maximum number of short reads in flight on a shared connection; they are pipelined. */
 const READS_PER_CONNECTION = 256;
@@ -22,12 +24,18 @@ const READS_PER_CONNECTION = 256;
 const READ_TIMEOUT = 2_000;
 /** Timeout of a write or long read, in milliseconds; the server cancels a long statement before that. */
 const WRITE_TIMEOUT = STATEMENT_TIMEOUT + 1_000;
-/** Retries of a write that was rolled back because of a concurrent one: their number, and the maximum wait in milliseconds. */
+/**
+ * Retries of a write that was rolled back because of a concurrent one: maximum number, and maximum pause in
+ * milliseconds.
+ */
 const RETRIES = { max: 4, wait: 40 };
-/** A write that waits for locks is retried for this long, in milliseconds. */
+/** How long a write that waits for locks is retried, in milliseconds. */
 const LOCK_RETRIES = 1_000;
 
-/** A server with a pool for short reads and one for writes. Reads fail with StoreUnavailableError, caused by the driver's error. */
+/**
+ * A server with one pool for short reads and one for writes and long reads. Reads fail with
+ * StoreUnavailableError, caused by the driver's error.
+ */
 export class Server implements AsyncDisposable {
   readonly #readers: Pool;
   readonly #writers: Pool;
@@ -54,11 +62,11 @@ export class Server implements AsyncDisposable {
     });
   }
 
-  /** A short read, pipelined with others. */
+  /** Runs a short read, pipelined with others. */
   read(statement: Statement, values: readonly unknown[]): Promise<readonly Row[]> {
     const work = (connection: Connection) => connection.run(statement, values);
     return this.#readers.use(work).catch((error: unknown) => {
-      // Reads are safe to retry, and the pool has dropped the lost connection.
+      // Reads are safe to retry, and the pool has removed the lost connection.
       if (!isOutcomeUnknown(error)) throw unavailable('The read failed', error);
       return this.#readers.use(work).catch((again: unknown) => {
         throw unavailable('The read failed', again);
@@ -66,7 +74,7 @@ export class Server implements AsyncDisposable {
     });
   }
 
-  /** A long read, on a connection of its own. */
+  /** Runs a long read, alone on a connection. */
   async readAlone(statement: Statement, values: readonly unknown[]): Promise<readonly Row[]> {
     try {
       return await this.#writers.use((connection) => planned(connection, statement, values));
@@ -76,14 +84,14 @@ export class Server implements AsyncDisposable {
   }
 
   /**
-   * A write in one statement, durable once this resolves. Rejects with the driver's error, so that the caller can look at
-   * its SQLSTATE; see `writeFailure`.
+   * Runs a write in one statement, which is durable once this resolves. Rejects with the driver's error, so
+   * that the caller can check its SQLSTATE; see `writeFailure`.
    */
   write(statement: Statement, values: readonly unknown[]): Promise<readonly Row[]> {
     return withRetries(() => this.#writers.use((connection) => connection.run(statement, values)));
   }
 
-  /** A write in one transaction of several statements. Rejects as `write` does. */
+  /** Runs a write of several statements in one transaction. Rejects as `write` does. */
   transaction(steps: Steps): Promise<readonly (readonly Row[])[]> {
     return withRetries(() => this.#writers.use((connection) => connection.transaction(steps)));
   }
@@ -94,8 +102,9 @@ export class Server implements AsyncDisposable {
 }
 
 /**
- * A connection whose plans serve all values: planning a claim takes longer than claiming a few jobs, and the planner would
- * do it each time, because it expects ten values in an array and a tenth of the rows under a limit.
+ * Opens a connection that uses generic plans: planning a claim takes longer than claiming a few jobs, and the
+ * planner would choose custom plans, because it expects ten values in an array and a tenth of the rows under
+ * a limit.
  */
 async function openForWrites(open: () => Promise<Connection>): Promise<Connection> {
   const connection = await open();
@@ -118,9 +127,9 @@ async function planned(
   return rows;
 }
 
-/** The error for a caller whose write failed: OutcomeUnknownError when it may have been stored. */
+/** The error to return for a failed write: OutcomeUnknownError if it may have been stored. */
 export function writeFailure(error: unknown): StoreUnavailableError {
-  // Not retried: the write may be stored already.
+  // Not retried, because the write may already be stored.
   if (error instanceof UnconfirmedError) {
     return outcomeUnknown(
       'The write was stored and no replica has confirmed it, so its outcome is unknown',
@@ -142,7 +151,10 @@ function unavailable(what: string, error: unknown): StoreUnavailableError {
   return new StoreUnavailableError(`${what}: ${describeFault(error)}`, { cause: error });
 }
 
-/** Retries a write that the server rolled back because of a concurrent one. Others may have been stored. */
+/**
+ * Retries a write that the server rolled back because of a concurrent one. After other errors it may have
+ * been stored.
+ */
 async function withRetries<T>(work: () => Promise<T>): Promise<T> {
   const began = performance.now();
   for (let attempt = 1; ; attempt++) {

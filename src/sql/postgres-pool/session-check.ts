@@ -2,16 +2,17 @@ import { randomUUID } from 'node:crypto';
 import type pg from 'pg';
 import { DatabaseOpenError } from '../../core/errors.ts';
 
-/** The order of the questions: neither a stack of free backends nor a ring of them gives each of two clients its own. */
+/** The order of the queries; with it, a pooler that reuses backends as a stack or in rotation is detected. */
 const ORDER = ['a', 'b', 'a', 'a', 'b', 'b', 'a'] as const;
 
 const SHARED =
   'a pooler such as PgBouncer in transaction or statement mode is between this process and the server, and gives each transaction another session. Use session mode (pool_mode = session), or name the server itself in the URL.';
 
 /**
- * Throws DatabaseOpenError when a connection is no session of its own. A client that is connected to the server itself
- * knows the number of its backend. Behind a pooler it has been told another one: then a second connection must keep its
- * own backend too, with the settings of its session, while both ask in turn. What is set has no meaning for others.
+ * Throws DatabaseOpenError if a connection does not have its own session. A client connected directly to the
+ * server knows its backend's process id. Behind a pooler that id differs; then a second connection is opened,
+ * and both must keep their own backends and session settings while they are queried alternately. The setting
+ * used for this has no other effect.
  */
 export async function requireSession(client: pg.Client, connect: () => Promise<pg.Client>): Promise<void> {
   const { processID } = client as unknown as { readonly processID: number };
@@ -29,7 +30,10 @@ export async function requireSession(client: pg.Client, connect: () => Promise<p
   }
 }
 
-/** Marks a session; the function resolves to its backend, undefined when that is not marked. */
+/**
+ * Marks a session; the returned function resolves to its backend's process id, or undefined if the mark is
+ * missing.
+ */
 async function marked(client: pg.Client): Promise<() => Promise<number | undefined>> {
   const mark = randomUUID();
   await client.query(`SET portico.session = '${mark}'`);

@@ -37,7 +37,7 @@ const NOTE = {
     WHERE api_tokens.digest = uses.digest AND coalesce(used_at, 0) < uses.at`,
 };
 
-/** The tokens in PostgreSQL. */
+/** The API tokens in PostgreSQL. */
 export function postgresApiTokens(server: Server, observer: DatabaseObserver): ApiTokens {
   const write = (statement: typeof CREATE, values: readonly unknown[]) =>
     singleWrite(observer, () => server.write(statement, values));
@@ -75,7 +75,7 @@ const oldest = (action: number) => `
       (SELECT seq FROM audit_events
        WHERE action = ${action} AND seq <= (SELECT seq FROM audit_events WHERE action = ${action} ORDER BY seq DESC LIMIT 1 OFFSET $2::bigint)
        ORDER BY seq LIMIT ${PRUNE_WINDOW} FOR UPDATE SKIP LOCKED)`;
-// What another process is removing is skipped.
+// Skips events that another process is removing.
 const PRUNE = {
   name: 'prune-audit-events',
   text: `

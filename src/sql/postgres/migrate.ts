@@ -7,16 +7,16 @@ import { sqlState } from '../postgres-pool/faults.ts';
 const FOLDER = new URL('src/sql/postgres/migrations/', PACKAGE_ROOT);
 
 /**
- * Applies the pending files in order, under a lock and in one transaction, so that a failure changes nothing. Only an
- * index on a table that was there before is built first, while others write: what came before it is then committed.
- * Resolves to the applied files. Throws DatabaseOpenError for a database that a newer version has migrated, or
- * with an unfinished move unless `moving` is `expected`.
+ * Applies the pending files in order, under a lock and in one transaction, so that a failure changes nothing.
+ * The exception is an index on an existing table: it is built first, concurrently with writes, and earlier
+ * files are committed before. Resolves to the applied files. Throws DatabaseOpenError if a newer version has
+ * migrated the database, or if a move is unfinished and `moving` is not `expected`.
  */
 export async function migrate(
   connection: Connection,
   options: MigrationOptions = {},
 ): Promise<readonly string[]> {
-  // Most starts find nothing to do and need no lock.
+  // Most starts have nothing to migrate and need no lock.
   if ((await pendingMigrations(connection, options)).length === 0) return [];
   return withMigrationLock(connection, async () => {
     const pending = await pendingMigrations(connection, options);
@@ -37,7 +37,7 @@ async function applyFiles(connection: Connection, names: readonly string[], fold
   await command('CREATE TABLE IF NOT EXISTS migrations (name TEXT PRIMARY KEY, applied_at BIGINT NOT NULL)');
   for (const name of names) {
     const sql = readMigration(folder, name);
-    // In a database without any migration everything is new.
+    // In a database without migrations, all tables are new.
     const indexes = tables.has('migrations') ? indexesOf(sql).filter(({ table }) => tables.has(table)) : [];
     if (indexes.length > 0) await command('COMMIT');
     for (const index of indexes) await buildConcurrently(connection, index);
@@ -49,13 +49,13 @@ async function applyFiles(connection: Connection, names: readonly string[], fold
   await command('COMMIT');
 }
 
-/** The tables that unqualified names find now. */
+/** The tables that unqualified names currently refer to. */
 async function tablesOf(connection: Connection): Promise<ReadonlySet<string>> {
   const text = 'SELECT relname FROM pg_class WHERE pg_table_is_visible(oid)';
   return new Set((await connection.run({ text }, [])).map(([name]) => String(name)));
 }
 
-/** The files that were not applied yet; changes nothing. Throws as `migrate` does. */
+/** The files not applied yet; changes nothing. Throws as `migrate` does. */
 export async function pendingMigrations(
   connection: Connection,
   { folder = FOLDER, moving }: MigrationOptions = {},
@@ -78,7 +78,7 @@ const UNDEFINED_COLUMN = '42703';
 export interface MigrationIndex {
   readonly name: string;
   readonly table: string;
-  /** Creates it while others write, unless it exists; for use outside a transaction. */
+  /** Creates it concurrently with writes, unless it exists; must run outside a transaction. */
   readonly concurrently: string;
 }
 
@@ -91,14 +91,14 @@ export function indexesOf(sql: string): readonly MigrationIndex[] {
   });
 }
 
-/** The SQL of a migration, with its indexes left alone that exist already. */
+/** The SQL of a migration, skipping indexes that exist already. */
 export function unlessBuilt(sql: string): string {
   return sql.replace(CREATE_INDEX, 'CREATE $<unique>INDEX IF NOT EXISTS $<name> ON $<table>$<rest>;');
 }
 
 /**
- * Builds an index while others write: without this, writes would wait until it is built. It is left to the migration
- * when that adds a column which the index needs. What an interrupted build has left is replaced.
+ * Builds an index concurrently with writes, which would otherwise wait for it. Leaves it to the migration if
+ * that adds a column which the index needs. Replaces the remains of an interrupted build.
  */
 export async function buildConcurrently(connection: Connection, index: MigrationIndex): Promise<void> {
   const valid = { text: 'SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass($1)' };
@@ -113,16 +113,16 @@ export async function buildConcurrently(connection: Connection, index: Migration
   }
 }
 
-/** The advisory lock that serialises processes that migrate at the same time; an arbitrary number. */
+/** The advisory lock that serialises concurrent migrations; an arbitrary number. */
 const LOCK = 7_067_842_643;
 /** Longer than any wait of a migration, in milliseconds. */
 const TIMEOUT = 600_000;
-/** Time between two attempts at the lock, in milliseconds. */
+/** Time between two attempts to take the lock, in milliseconds. */
 const INTERVAL = 50;
 
 /**
- * Runs `work` under the lock of migrations, without a limit of time for its statements. Others that want the lock ask
- * again and again: an index that is built concurrently would wait for a statement that waits for the lock.
+ * Runs `work` under the migration lock, without timeouts for its statements. Processes poll for the lock,
+ * because a concurrent index build would wait for a statement that waits for the lock.
  */
 export async function withMigrationLock<T>(connection: Connection, work: () => Promise<T>): Promise<T> {
   const set = (values: readonly unknown[]) =>

@@ -1,33 +1,38 @@
 import { hostname } from 'node:os';
 import type { Connection } from '../postgres-pool/connection.ts';
 
-/** Each process has one such connection, so that the server knows the processes by it. It cuts names at 63 bytes. */
+/**
+ * The application name of this connection, of which each process has one, so that the server can list the
+ * processes. The server cuts names at 63 bytes.
+ */
 const NAME = `portico: ${hostname()
   .replace(/[^\w.-]/g, '')
   .slice(0, 40)}/${process.pid}`;
 
-/** The processes on the database of the connection that asks. */
+/** Lists the processes on the database of the connection. */
 export const PROCESSES = `
   SELECT substr(application_name, 10), CAST(extract(epoch FROM backend_start) * 1000 AS bigint)
   FROM pg_stat_activity WHERE datname = current_database() AND application_name LIKE 'portico: %'
   ORDER BY backend_start`;
 
-/** Minimum interval between two notifications of a topic, in milliseconds; those in between become one. */
+/**
+ * Minimum interval between two notifications of a topic, in milliseconds; requests in between are combined.
+ */
 const INTERVAL = 20;
-/** A connection without an answer for this long is closed, in milliseconds. */
+/** A connection that does not answer for this long is closed, in milliseconds. */
 const TIMEOUT = 2_000;
-/** Delay before the next attempt to connect, in milliseconds. */
+/** Delay before retrying to connect, in milliseconds. */
 const RETRY = { min: 250, max: 1_000 };
 
 /**
- * Sends notifications to the other processes on this database (`NOTIFY`) and receives theirs (`LISTEN`), on a connection
- * of its own. Notifications are lost while it is disconnected, so listeners also poll. They are sent after the commit:
- * inside the transaction they would serialise all commits.
+ * Sends notifications to the other processes on this database (`NOTIFY`) and receives theirs (`LISTEN`), on a
+ * separate connection. Notifications are lost while it is disconnected, so listeners also poll. They are sent
+ * after the commit: within the transaction they would serialise all commits.
  */
 export class Notifier implements AsyncDisposable {
   readonly #connect: () => Promise<Connection>;
   readonly #listeners = new Map(TOPICS.map((topic) => [topic, new Set<() => void>()]));
-  /** Topics that were notified within `INTERVAL`, and whether they were notified again since. */
+  /** Topics notified within the last `INTERVAL`, and whether another notification is pending. */
   readonly #throttled = new Map<Topic, { readonly timer: NodeJS.Timeout; again: boolean }>();
   #connection: Connection | undefined;
   #retry: NodeJS.Timeout | undefined;
@@ -37,7 +42,7 @@ export class Notifier implements AsyncDisposable {
     this.#connect = connect;
   }
 
-  /** Connects and listens; after a failure it retries by itself. */
+  /** Connects and listens; retries automatically after a failure. */
   async open(): Promise<void> {
     let unused: Connection | undefined;
     try {
@@ -121,7 +126,7 @@ export class Notifier implements AsyncDisposable {
   }
 }
 
-/** What a notification announces: new jobs, new users, or what a program has enqueued. */
+/** The subject of a notification: new jobs, new users, or enqueued deliveries. */
 type Topic = 'work' | 'users' | 'enqueued';
 
 const TOPICS: readonly Topic[] = ['work', 'users', 'enqueued'];

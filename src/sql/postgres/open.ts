@@ -16,14 +16,19 @@ import { UserReads } from './user-reads.ts';
 import { PostgresUserStore } from './user-store.ts';
 import { COMMIT_NOTHING, checkDeliveries } from './write-queue.ts';
 
-/** How long a command waits for a connection, in milliseconds: nobody would ask again for it. */
+/**
+ * How long a command waits for a connection, in milliseconds: unlike a client of a service, it does not
+ * retry.
+ */
 const ALONE_WAIT = 10_000;
-/** Minimum time between two polls for events of users, in milliseconds, as between two notifications. */
+/**
+ * Minimum time between two polls for events of users, in milliseconds; the same as between two notifications.
+ */
 const FEED_PAUSE = 20;
 
 /**
- * Opens a PostgreSQL database and migrates it; without `mayMigrate` an outdated schema is an error. Any number of
- * processes may open the same database. Fails with DatabaseOpenError.
+ * Opens a PostgreSQL database and migrates it; without `mayMigrate`, an outdated schema is an error. Any
+ * number of processes may open the same database. Fails with DatabaseOpenError.
  */
 export async function openPostgres(url: string, options: OpenOptions): Promise<Database> {
   const { observer = unobserved, replica, mayMigrate = true, forService = false, userIndexes } = options;
@@ -75,7 +80,7 @@ export async function openPostgres(url: string, options: OpenOptions): Promise<D
       await Promise.all([users.commitNothing(), checkDeliveries(server)]);
     },
     writeDelay: () => users.writeDelay,
-    // A lost connection is reopened; the server itself answers for the durability of its commits.
+    // Lost connections are reopened, and the server guarantees the durability of its commits.
     failed: new AbortController().signal,
     async [Symbol.asyncDispose]() {
       userFeed[Symbol.dispose]();

@@ -1,11 +1,11 @@
 import { storedKey } from '../inbox-sql.ts';
 import { channelOf } from './notifier.ts';
 
-// PostgreSQL cannot store NUL in a text, but every JSON string can contain one. NUL is escaped as DLE and a digit, and so
-// is DLE itself.
+// PostgreSQL cannot store NUL in text, but any JSON string can contain it. NUL and the escape character DLE
+// itself are escaped as DLE and a digit.
 const ESCAPE = '\u0010';
 
-/** Escapes a text for PostgreSQL; `stored` is the inverse. */
+/** Escapes text for PostgreSQL; `stored` reverses it. */
 export function storable<T extends string | null>(text: T): T;
 export function storable(text: string | null): string | null {
   if (text === null || !(text.includes('\0') || text.includes(ESCAPE))) return text;
@@ -19,12 +19,12 @@ export function stored(text: string | null): string | null {
   return text.replaceAll(`${ESCAPE}0`, '\0').replaceAll(`${ESCAPE}1`, ESCAPE);
 }
 
-/** A text of any length as an indexable key, escaped for PostgreSQL. */
+/** Turns a text of any length into an indexable key, escaped for PostgreSQL. */
 export function storableKey<T extends string | null>(text: T): T {
   return storable(storedKey(text));
 }
 
-/** Enqueues a delivery and notifies the services; the server sends a notification with the commit. */
+/** Enqueues a delivery and notifies the services; the server sends the notification at the commit. */
 export const ENQUEUE_IN_POSTGRES = `
   WITH stored AS (
     INSERT INTO enqueued (id, source, event, body, received_at, dedup_key)

@@ -3,7 +3,7 @@ import type { EventPosition, UserEvent, UserEventLog } from '../../relations/eve
 import type { Row, Steps } from '../postgres-pool/connection.ts';
 import { type Server, writeFailure } from '../postgres-pool/server.ts';
 
-/** Events that get their positions in one transaction. */
+/** Maximum number of events that get their positions in one transaction. */
 const BATCH = 1_000;
 
 const NEWEST = {
@@ -21,7 +21,7 @@ const READ = {
     FROM user_events WHERE position >= $1 ORDER BY position LIMIT $2`,
 };
 const LOCK = { name: 'user-feed-lock', text: 'SELECT last FROM user_feed FOR UPDATE' };
-/** Follows the lock, so that it sees all that others have done under it. */
+/** Must follow the lock, so that it sees all changes made under it. */
 const PLACE = {
   name: 'user-events-place',
   text: `
@@ -32,9 +32,15 @@ const PLACE = {
       WHERE user_events.seq = placed.seq AND user_events.position IS NULL)
     UPDATE user_feed SET last = last + n FROM (SELECT count(*) AS n FROM placed) AS all_placed WHERE n > 0 RETURNING n`,
 };
-/** What the relay has passed, while it is moved, which it was not before $2. Its place stays, and what is behind that. */
+/**
+ * The last position that can be removed while the relay is active, which has moved since $2: its place and
+ * later stay.
+ */
 const RELAY = 'SELECT position - 1 FROM user_relay WHERE moved_at >= $2';
-/** Removes the oldest events with a position: with those that wait $1 may stay, none of a moment before $2. */
+/**
+ * Removes the oldest events with a position, so that at most $1 stay, counting those without one, and none
+ * from before $2.
+ */
 const PRUNE_PLACED = {
   name: 'user-events-prune',
   text: `
@@ -48,7 +54,7 @@ const PRUNE_PLACED = {
     DELETE FROM user_events USING bound
     WHERE position <= least(up_to, (${RELAY})) AND (position < last OR n > 0) RETURNING 1`,
 };
-/** The same of those that wait, once no others are left. */
+/** The same for events without a position, once there are no others. */
 const PRUNE_WAITING = {
   name: 'user-events-prune-waiting',
   text: `
@@ -62,8 +68,9 @@ const PRUNE_WAITING = {
 };
 
 /**
- * The events of the users in a PostgreSQL database. Who reads gives those that have become visible their positions: what
- * is committed late comes late, whatever its `seq`, and a position that was read has nothing new before it.
+ * The events of users in a PostgreSQL database. Readers number events as they become visible, so a late
+ * commit gets a late position regardless of its `seq`, and no event ever appears before a position already
+ * read.
  */
 export class PostgresUserEventLog implements UserEventLog {
   readonly #server: Server;
@@ -104,7 +111,7 @@ export class PostgresUserEventLog implements UserEventLog {
     return placed.length + waiting.length > 0;
   }
 
-  /** Gives positions to events that have none; resolves to their number. */
+  /** Numbers events that have no position; resolves to their count. */
   async #place(): Promise<number> {
     const [, [row] = []] = await this.#transaction([
       [LOCK, []],

@@ -10,11 +10,11 @@ import type { Server } from '../postgres-pool/server.ts';
 import { CREATE } from './user-statements.ts';
 import { singleWrite } from './write-queue.ts';
 
-/** What imports work on. */
+/** The dependencies of imports. */
 interface PostgresImportOptions {
   readonly server: Server;
   readonly observer: DatabaseObserver;
-  /** Called after each write, whatever became of it. */
+  /** Called after each write, successful or not. */
   onWritten(): void;
 }
 
@@ -45,7 +45,7 @@ export class PostgresUserImport {
     ];
     try {
       const rows = await this.#write([...movedBy(checkpoint), [CREATE, columns]]);
-      // Ids grow in the order in which the users were given.
+      // Ids increase in the order in which the users were given.
       return { ids: rows.map(([id]) => Number(id)).sort((a, b) => a - b) };
     } catch (error) {
       if (constraintOf(error) !== 'users_email_unique') throw error;
@@ -94,7 +94,7 @@ function constraintOf(error: unknown): unknown {
   return causeOf(error).constraint;
 }
 
-/** The column that took no NULL. */
+/** The column of a violated NOT NULL constraint. */
 function columnOf(error: unknown): unknown {
   return causeOf(error).column;
 }
@@ -104,12 +104,16 @@ function causeOf(error: unknown): { readonly constraint?: unknown; readonly colu
 }
 
 /**
- * Moves the recorded position of an import; fails unless it is the expected one, because the column takes no NULL.
+ * Moves the recorded position of an import. If it is not the expected one, CASE gives NULL, which the column
+ * rejects.
  */
 const MOVE =
   'UPDATE imports SET line = CASE WHEN line = $2 THEN $3::bigint END, moved_at = $4::bigint, digest = $5 WHERE key = $1';
 const MOVE_IMPORT = { name: 'import-move', text: MOVE };
-/** Stores users in order and gives their ids, with commas between; nothing for one whose email another user has. */
+/**
+ * Stores users in order and returns their ids, separated by commas; empty for users whose email is already
+ * taken.
+ */
 const IMPORT = {
   name: 'user-import',
   text: `
@@ -127,7 +131,7 @@ const BEGIN_IMPORT = {
   text: 'INSERT INTO imports (key, line, moved_at) VALUES ($1, 0, $2) ON CONFLICT (key) DO UPDATE SET key = excluded.key RETURNING line, digest',
 };
 const EXPIRE_IMPORTS = { name: 'import-expire', text: 'DELETE FROM imports WHERE moved_at < $1' };
-/** The first of some emails that a user has, from 1 on. */
+/** The position, from 1, of the first email that is already taken. */
 const FIRST_TAKEN = {
   name: 'user-first-taken',
   text: `

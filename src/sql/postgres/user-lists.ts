@@ -16,15 +16,15 @@ import type { Connection } from '../postgres-pool/connection.ts';
 import { userLists } from '../user-lists.ts';
 import type { UserReads } from './user-reads.ts';
 
-/** Users that are counted in one statement. */
+/** Number of users to count per statement. */
 const SLICE = 200_000;
 
-/** What names the state of all users: the number of changes and the moment of the last one. */
+/** Identifies the state of all users: the number of changes and the time of the last one. */
 export const USERS_STATE = `(SELECT sum(n) || '.' || max(changed_at) FROM user_changes)`;
 
 const CURSOR_KEY = { name: 'cursor-key', text: `SELECT bytes FROM secrets WHERE name = 'cursor'` };
 
-/** Lower case without a locale folds A to Z and nothing else, and the order is that of the bytes. */
+/** `lower` with collation "C" folds only A to Z and sorts by bytes. */
 const foldedKey = (field: TextField) => `lower(${field} COLLATE "C")`;
 
 const containing = (fields: readonly TextField[], text: string, bind: (value: string) => string) => {
@@ -32,7 +32,7 @@ const containing = (fields: readonly TextField[], text: string, bind: (value: st
   return `(${fields.map((field) => `${foldedKey(field)} LIKE ${pattern}`).join(' OR ')})`;
 };
 
-/** The words of PostgreSQL. */
+/** The PostgreSQL dialect. */
 export const postgresLists: ListDialect = {
   placeholder(nth, value) {
     const sample = Array.isArray(value) ? value[0] : value;
@@ -49,7 +49,7 @@ export const postgresLists: ListDialect = {
       .join(` || ',' || `)} || '}'`,
 };
 
-/** The lists of the users in a PostgreSQL database. */
+/** The lists of users in a PostgreSQL database. */
 export function postgresUserLists(reads: UserReads, search: SearchLevel): UserLists {
   return userLists({
     dialect: postgresLists,
@@ -68,12 +68,12 @@ export function postgresUserLists(reads: UserReads, search: SearchLevel): UserLi
   });
 }
 
-/** The advisory lock that serialises processes that change indexes; an arbitrary number. */
+/** The advisory lock that serialises changes of indexes; an arbitrary number. */
 const LOCK = 7_067_842_645;
-/** Delay before the lock is asked for again, in milliseconds. */
+/** Delay before retrying the lock, in milliseconds. */
 const PAUSE = 100;
 
-/** What each index is on; the id makes it give users in the order of lists. */
+/** The definition of each index; the id lets it yield users in the order of lists. */
 const DEFINITIONS: Readonly<Record<UserIndex, string>> = {
   users_name: 'users (lower(name COLLATE "C"), id)',
   users_email: 'users (lower(email COLLATE "C"), id)',
@@ -81,15 +81,16 @@ const DEFINITIONS: Readonly<Record<UserIndex, string>> = {
   users_text: 'users USING gin (lower(name COLLATE "C") gin_trgm_ops, lower(email COLLATE "C") gin_trgm_ops)',
 };
 
-/** The indexes that are there, and whether each can be used: one whose making was cut off cannot. */
+/** The existing indexes, and whether each is valid: an interrupted build leaves an invalid one. */
 const EXISTING = {
   text: `SELECT relname, indisvalid FROM pg_index JOIN pg_class ON pg_class.oid = indexrelid
     WHERE indrelid = 'users'::regclass AND relname = ANY ($1::text[])`,
 };
 
 /**
- * Makes the indexes that the options need and removes the others, while other processes write. Only one process at a
- * time does so. It asks for the lock again and again, because the making of an index waits for whoever waits for a lock.
+ * Creates the indexes that the options need and drops all others, concurrently with writes; only one process
+ * at a time does so. Processes poll for the lock, because a concurrent index build would wait for statements
+ * that wait for a lock.
  */
 export async function indexUsers(connection: Connection, options: UserIndexOptions): Promise<void> {
   const command = (text: string) => connection.run({ text }, undefined);
@@ -110,7 +111,8 @@ export async function indexUsers(connection: Connection, options: UserIndexOptio
     if (name === 'users_email_unique') await makeUnique(connection, DEFINITIONS[name]);
     else await command(`CREATE INDEX CONCURRENTLY ${name} ON ${DEFINITIONS[name]}`);
   }
-  // An index of an expression has no statistics before: the planner would take a prefix for rare, and read all matches.
+  // An expression index has no statistics yet: the planner would expect few matches of a prefix, and read all
+  // of them.
   await command('ANALYZE users');
   await command(`SELECT pg_advisory_unlock(${LOCK})`);
 }
@@ -120,7 +122,9 @@ const DUPLICATES = {
     GROUP BY 1 HAVING count(*) > 1 ORDER BY min(id) LIMIT ${MAX_DUPLICATES + 1}`,
 };
 
-/** Makes the index of unique emails; where there are duplicates, or come meanwhile, it fails and says which. */
+/**
+ * Creates the unique index of emails; fails with the duplicates if there are any, or if any appear meanwhile.
+ */
 async function makeUnique(connection: Connection, definition: string): Promise<void> {
   const refuseDuplicates = async () => {
     const rows = await connection.run(DUPLICATES, []);

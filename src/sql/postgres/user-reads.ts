@@ -3,10 +3,13 @@ import type { Row, Statement } from '../postgres-pool/connection.ts';
 import { connector } from '../postgres-pool/connector.ts';
 import { Server, type ServerSize } from '../postgres-pool/server.ts';
 
-/** Five connections: a replica serves reads of users only. */
+/** Five connections, because a replica only serves reads of users. */
 const REPLICA: ServerSize = { shared: 3, alone: 2 };
 
-/** Reads users from the replica, if there is one that has this process's own writes and answers; else from the primary. */
+/**
+ * Reads users from the replica if it answers and the process has not written recently; otherwise from the
+ * primary.
+ */
 export class UserReads implements AsyncDisposable {
   readonly #primary: Server;
   readonly #replica: Server | undefined;
@@ -20,12 +23,12 @@ export class UserReads implements AsyncDisposable {
       this.#replica = new Server(connector(replica.url, { readOnly: true }), REPLICA);
   }
 
-  /** Called after each write of a user by this process. */
+  /** Must be called after each write of a user by this process. */
   wrote(): void {
     this.#wroteAt = performance.now();
   }
 
-  /** Runs a read; a `long` one has a connection of its own. Fails with StoreUnavailableError. */
+  /** Runs a read; a `long` one runs alone on a connection. Fails with StoreUnavailableError. */
   run(statement: Statement, values: readonly unknown[], long = false): Promise<readonly Row[]> {
     const from = (server: Server) =>
       long ? server.readAlone(statement, values) : server.read(statement, values);

@@ -1,13 +1,12 @@
 import { PAGE_BYTES, type UserFormat } from '../../relations/pages.ts';
 import { USERS_STATE } from './user-lists.ts';
 
-/** A user as JSON text. */
-// Concatenated, because json_build_object would put spaces between the parts.
+/** A user as JSON text. Concatenated, because json_build_object inserts spaces. */
 const USER_JSON = `'{"id":' || id || ',"name":' || to_json(name)::text || ',"email":' || to_json(email)::text || '}'`;
 
 export const READ = { name: 'user-read', text: `SELECT ${USER_JSON}, version FROM users WHERE id = $1` };
 export const STATE = { name: 'user-state', text: `SELECT ${USERS_STATE}` };
-/** The users of a page, and how many were looked at: those behind its bytes are left out. */
+/** The users of a page and the number of examined rows, which include users that exceed its bytes. */
 const pageAs = (format: UserFormat, written: string) => ({
   name: `user-page-${format}`,
   text: `
@@ -38,7 +37,7 @@ export const CREATE = {
     FROM unnest($1::text[], $2::text[], $3::bigint[]) WITH ORDINALITY AS given (name, email, version, nth) ORDER BY nth
     RETURNING id`,
 };
-// Locks rows in the order of their ids, so that two updates at the same time cannot deadlock.
+// Locks rows in the order of their ids, so that concurrent updates cannot deadlock.
 export const UPDATE = {
   name: 'user-update',
   text: `
@@ -57,7 +56,7 @@ export const REMOVE = {
     DELETE FROM users USING locked WHERE users.id = locked.id RETURNING users.id`,
 };
 
-/** Whether a user has the version that a write is meant for: the versions, and a bound on them. */
+/** The condition of a write: requires one of the given versions, and a version below a bound. */
 const MEANT = '($2::bigint[] IS NULL OR version = ANY ($2)) AND version < $3';
 export const CHANGE = {
   name: 'user-change',
@@ -70,8 +69,8 @@ export const REMOVE_IF = {
   text: `DELETE FROM users WHERE id = $1 AND ${MEANT} RETURNING id`,
 };
 /**
- * Creates a user once per key. The lock tells whether another process is at it; the key is taken unless an outcome is
- * kept for it, and then nothing is created.
+ * An idempotent create. The lock shows whether another process is creating with the same key; the key is
+ * taken unless an outcome is kept for it, in which case nothing is created.
  */
 export const CREATE_ONCE = {
   name: 'user-create-once',
@@ -94,7 +93,7 @@ export const READ_KEY = {
   name: 'idempotency-key',
   text: 'SELECT fingerprint, user_id, version FROM idempotency_keys WHERE key = $1',
 };
-/** Each new key makes room for more than itself. */
+/** Removes several expired keys for each new one, so that they cannot accumulate. */
 export const EXPIRE_KEYS = {
   name: 'idempotency-expire',
   text: `

@@ -38,24 +38,24 @@ import {
 } from './user-statements.ts';
 import { CHECK_USERS, singleWrite, writeQueue } from './write-queue.ts';
 
-/** Users that the server looks at for a page. */
+/** Maximum number of users that the server examines for a page. */
 const MAX_ROWS = 1_000;
-/** Any moment is before this one. */
+/** A time that every version precedes. */
 const NEVER = Number.MAX_SAFE_INTEGER;
-/** Batches of creates that run at the same time, each on a connection of its own. */
+/** Maximum number of concurrent batches of creates, each on its own connection. */
 const CREATE_CONCURRENCY = 2;
 
 type Create = NewUser & { readonly version: number };
 type Update = NewUser & { readonly id: number };
 
-/** What the store works on. */
+/** The dependencies of the store. */
 interface PostgresUserStoreOptions {
   readonly server: Server;
   readonly reads: UserReads;
   readonly observer: DatabaseObserver;
-  /** What the users are indexed for. */
+  /** Which indexes the users have. */
   readonly search: SearchLevel;
-  /** Called when users may have been changed. */
+  /** Called when users may have changed. */
   onChanged(): void;
 }
 
@@ -67,14 +67,14 @@ export class PostgresUserStore extends DatabaseUserStore implements AsyncDisposa
   readonly #onChanged: () => void;
   readonly #observer: DatabaseObserver;
   readonly #imports: PostgresUserImport;
-  /** `undefined` stores nothing. */
+  /** `undefined` stores nothing; used by `commitNothing`. */
   readonly #creates: BatchQueue<Create | undefined, number>;
   readonly #updates: BatchQueue<Update, boolean>;
   readonly #removals: BatchQueue<number, boolean>;
   readonly #tallies: Readonly<Record<'read' | 'page' | 'lastId', ReadTally>>;
   readonly #pages = new PageCache<string>();
   readonly #rowsOfPage = new PageRows(MAX_ROWS);
-  /** The state that is being read, and the one that is read next. */
+  /** The read of the state in progress, and the one after it. */
   #readingState: Promise<string> | undefined;
   #nextState: Promise<string> | undefined;
 
@@ -110,7 +110,7 @@ export class PostgresUserStore extends DatabaseUserStore implements AsyncDisposa
     return row && { json: String(row[0]), version: Number(row[1]) };
   }
 
-  /** Those who ask while it is being read share the next one, which begins after they have asked. */
+  /** Callers during a read share the next one, which starts after they asked. */
   state(): Promise<string> {
     this.#nextState ??= Promise.resolve(this.#readingState)
       .catch(() => {})
@@ -127,7 +127,7 @@ export class PostgresUserStore extends DatabaseUserStore implements AsyncDisposa
     return String(row?.[0]);
   }
 
-  /** Where it was read before, only the state of all users is asked for, which tells whether one was changed. */
+  /** If the page is cached, only the state of all users is read, which shows whether any user has changed. */
   async page(format: UserFormat, after: number, upTo: number): Promise<UserPage> {
     const key = pageKey(format, after, upTo);
     const known = this.#pages.has(key) ? this.#pages.find(await this.state(), key) : undefined;
@@ -187,7 +187,7 @@ export class PostgresUserStore extends DatabaseUserStore implements AsyncDisposa
         const [[isFree, id, version] = []] = await this.#write(CREATE_ONCE, values);
         if (isFree !== true) return { is: 'running' };
         if (typeof id === 'number') {
-          // What is left stays for the next one.
+          // Keys that it leaves are removed by a later create.
           this.#server.write(EXPIRE_KEYS, [now]).catch(() => {});
           return { is: 'created', id, version: Number(version) };
         }
@@ -219,7 +219,7 @@ export class PostgresUserStore extends DatabaseUserStore implements AsyncDisposa
     return this.#conditional(REMOVE_IF, id, conditionValues(id, condition), () => ({ is: 'removed' }));
   }
 
-  /** Runs a write that gives no row where it changes nothing; then the primary is asked why. */
+  /** Runs a conditional write; if it affects no row, reads the primary to find out why. */
   #conditional(
     statement: Statement,
     id: number,
@@ -236,17 +236,17 @@ export class PostgresUserStore extends DatabaseUserStore implements AsyncDisposa
     );
   }
 
-  /** Commits nothing by the queue of the creates, so that it takes as long as a create would. */
+  /** Makes an empty commit through the queue of creates, as slow as a create. */
   async commitNothing(): Promise<void> {
     await this.#creates.submit(undefined);
   }
 
-  /** Waits for the accepted writes, then refuses later ones. */
-  /** The time that a write has been waiting, in milliseconds. */
+  /** How long a write has been waiting, in milliseconds. */
   get writeDelay(): number {
     return Math.max(this.#creates.delay, this.#updates.delay, this.#removals.delay);
   }
 
+  /** Waits for the accepted writes, then refuses later ones. */
   async [Symbol.asyncDispose](): Promise<void> {
     const queues = [this.#creates, this.#updates, this.#removals];
     await Promise.all(queues.map((queue) => queue[Symbol.asyncDispose]()));
@@ -256,7 +256,7 @@ export class PostgresUserStore extends DatabaseUserStore implements AsyncDisposa
     try {
       return await this.#server.write(statement, values);
     } finally {
-      // What fails without an answer may be stored all the same.
+      // A write that fails without an answer may still have been stored.
       this.#reads.wrote();
       this.#onChanged();
     }
@@ -274,13 +274,13 @@ export class PostgresUserStore extends DatabaseUserStore implements AsyncDisposa
       given.map(({ version }) => version),
     ];
     const rows = await this.#write(CREATE, columns);
-    // Ids grow in the order in which the users were given.
+    // Ids increase in the order in which the users were given.
     const ids = rows.map(([id]) => Number(id)).sort((a, b) => a - b);
     let next = 0;
     return users.map((user) => (user === undefined ? 0 : (ids[next++] ?? 0)));
   }
 
-  /** Of several updates of one user the last one counts. */
+  /** If a user is updated several times, the last update wins. */
   async #update(users: readonly Update[]): Promise<readonly boolean[]> {
     const rows = await this.#write(UPDATE, [
       users.map(({ id }) => id),
@@ -291,7 +291,7 @@ export class PostgresUserStore extends DatabaseUserStore implements AsyncDisposa
     return users.map(({ id }) => found.has(id));
   }
 
-  /** Of several removals of one user the first one did it. */
+  /** If a user is removed several times, the first removal succeeds. */
   async #remove(ids: readonly number[]): Promise<readonly boolean[]> {
     const rows = await this.#write(REMOVE, [ids]);
     const found = new Set(rows.map(([id]) => id));
@@ -303,7 +303,7 @@ function conditionValues(id: number, { versions, before }: WriteCondition): read
   return [id, versions ?? null, before ?? NEVER];
 }
 
-/** Waits for a write; that of an email which another user has is refused. */
+/** Awaits a write; converts the error of a duplicate email. */
 function refusingTaken<T>(write: Promise<T>): Promise<T> {
   return write.catch((error: Error) => {
     const { constraint } = Object(error.cause) as { readonly constraint?: unknown };

@@ -8,12 +8,15 @@ import { type Server, writeFailure } from '../postgres-pool/server.ts';
 type RunBatch<W, R> = (writes: readonly W[]) => Promise<readonly R[]>;
 
 interface WriteQueueOptions<W> {
-  /** Maximum number of batches in flight, each on a connection of its own; default 1. */
+  /** Maximum number of batches in flight, each on its own connection. Default: 1. */
   readonly concurrency?: number;
   readonly observer: DatabaseObserver;
-  /** Maximum time that a write waits to be sent, in milliseconds; then it may wait as long for a connection. */
+  /**
+   * Maximum time that a write waits to be sent, in milliseconds; after that, it may wait as long again for a
+   * connection.
+   */
   readonly maxWait: number;
-  /** The size of a write in bytes, for writes that can exceed a statement's limit together; default 0. */
+  /** The size of a write in bytes, for writes that together can exceed a statement's limit. Default: 0. */
   sizeOf?(write: W): number;
 }
 
@@ -28,7 +31,10 @@ export function writeQueue<W, R>(
   const isTooLarge = (writes: readonly W[]) =>
     writes.reduce((sum, write) => sum + sizeOf(write), 0) > MAX_BYTES;
 
-  /** A batch with an invalid value stored nothing; it is bisected until the invalid write fails alone. */
+  /**
+   * If a batch contains an invalid value, nothing is stored; it is bisected until only the invalid write
+   * fails.
+   */
   async function results(writes: readonly W[]): Promise<readonly WriteResult<R>[]> {
     if (writes.length > 1 && isTooLarge(writes)) return halves(writes);
     try {
@@ -69,8 +75,8 @@ export async function singleWrite<T>(observer: DatabaseObserver, work: () => Pro
 }
 
 /**
- * A commit that stores nothing. It waits for the WAL because it writes a message to it, which a read-only transaction may
- * do; an insert may not, not even one of no rows.
+ * A commit that stores nothing. It writes a message to the WAL, so it waits for it; a read-only transaction
+ * could write the message too, but an insert, even of no rows, cannot run in one.
  */
 const MESSAGE = `pg_logical_emit_message(true, 'portico', '')`;
 export const COMMIT_NOTHING = {
@@ -79,12 +85,12 @@ export const COMMIT_NOTHING = {
 };
 
 /**
- * The same, and it writes to the page of the newest row, because a damaged page fails the writes to its table and no
- * others. The lock is the one of a foreign key: it grows no table, and holds up nobody but who removes the row.
+ * The same, but it also writes to the page of the newest row, because a damaged page fails only writes to its
+ * table. The lock is that of a foreign key: it does not grow the table, and blocks only a removal of the row.
  */
 const newestOf = (table: string, key: string) =>
   `newest AS (SELECT 1 FROM ${table} ORDER BY ${key} DESC LIMIT 1 FOR KEY SHARE SKIP LOCKED)`;
-// No count is below 0, and num_nulls evaluates all that it is given.
+// The condition is never true, but num_nulls evaluates all of its arguments.
 export const CHECK_USERS = {
   name: 'check-users',
   text: `

@@ -73,7 +73,10 @@ interface Bindable {
   all(...values: readonly Bound[]): unknown;
 }
 
-/** Runs a statement that returns at most one row; `T` is the shape of its columns. Throws StoreUnavailableError. */
+/**
+ * Runs a statement that returns at most one row; `T` is the shape of its columns. Throws
+ * StoreUnavailableError.
+ */
 export function readRow<T>(statement: StatementSync, ...values: readonly Bound[]): T | undefined {
   try {
     return (statement as Bindable).get(...values) as T | undefined;
@@ -82,7 +85,10 @@ export function readRow<T>(statement: StatementSync, ...values: readonly Bound[]
   }
 }
 
-/** Runs a statement that returns any number of rows; `T` is the shape of their columns. Throws StoreUnavailableError. */
+/**
+ * Runs a statement that returns any number of rows; `T` is the shape of their columns. Throws
+ * StoreUnavailableError.
+ */
 export function readRows<T>(statement: StatementSync, ...values: readonly Bound[]): readonly T[] {
   try {
     return (statement as Bindable).all(...values) as T[];

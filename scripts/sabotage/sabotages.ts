@@ -146,8 +146,8 @@ export const SABOTAGES: readonly Sabotage[] = [
     promise: 'Deliveries of one order key are handled one after the other',
     change: 'new jobs of a key do not wait for its head',
     file: 'src/sql/sqlite-writer/write-statements.ts',
-    from: 'const WAITS = `(value ->> 1) IS NOT NULL AND EXISTS (',
-    to: 'const WAITS = `(value ->> 1) IS NULL AND EXISTS (',
+    from: 'const IS_BLOCKED = `(value ->> 1) IS NOT NULL AND EXISTS (',
+    to: 'const IS_BLOCKED = `(value ->> 1) IS NULL AND EXISTS (',
     test: 'test/database/inbox-order.test.ts',
   },
   {

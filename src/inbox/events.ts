@@ -65,7 +65,7 @@ export function createEvents(
     description: 'Deliveries without a handler when they were received',
   });
   const filteredCount = metrics.counter('webhook.filtered', {
-    description: 'Deliveries that no filter wanted when they were received',
+    description: 'Deliveries rejected by all filters when they were received',
   });
   const refusals = metrics.counter('webhook.refused', {
     description: 'Refused requests of signed sources, by source and reason',
@@ -135,7 +135,10 @@ export function createEvents(
       log.warn(about(job), 'lease lost, another process may handle the delivery');
     },
     overdue(job) {
-      log.error(about(job), 'handler still running long after its signal, delivery no longer held');
+      log.error(
+        about(job),
+        'handler still running long after its signal was aborted, delivery no longer held',
+      );
     },
     storeFailed(error) {
       log.error({ err: error }, 'inbox unavailable, retrying');

@@ -315,7 +315,7 @@ describe('job plan', () => {
       [{ when: (async () => false) as unknown as () => boolean }, /when returned a promise/],
       [{ order: async () => Promise.reject(new Error('unseen')) }, /order returned a promise/],
       [{ order: () => cyclic }, /circular/],
-      [{ order: () => () => {} }, /order gave no JSON value/],
+      [{ order: () => () => {} }, /order did not return a JSON value/],
       [{ runAt: boom }, /boom/],
       [{ priority: boom }, /boom/],
       [{ runAt: (async () => 1) as unknown as () => number }, /runAt returned a promise/],

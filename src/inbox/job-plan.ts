@@ -130,7 +130,7 @@ function keyOf(order: string | DeliveryKey): (asked: AskedDelivery) => string | 
 function keyText(key: unknown): string | null {
   if (key === undefined || key === null) return null;
   const text: string | undefined = JSON.stringify(key);
-  if (text === undefined) throw new TypeError('order gave no JSON value');
+  if (text === undefined) throw new TypeError('order did not return a JSON value');
   return text;
 }
 

@@ -99,7 +99,7 @@ function synchronous(result: unknown, name: string): unknown {
   if (!isThenable(result)) return result;
   // Its rejection would otherwise be unhandled.
   result.then(undefined, () => {});
-  throw new TypeError(`${name} returned a promise; it has to be synchronous`);
+  throw new TypeError(`${name} returned a promise; it must be synchronous`);
 }
 
 /**

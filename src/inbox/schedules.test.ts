@@ -43,16 +43,16 @@ describe('cron timetable', () => {
     );
   });
 
-  test('what is no cron expression is said', () => {
+  test('an invalid cron expression is reported', () => {
     for (const cron of ['', 'x', '* * * *', '2027-01-01T00:00:00', '0 3 * * * 2026 1']) {
       assert.deepEqual(cronTimetable(cron, 'UTC'), {
         problem: 'must be a cron expression of five or six fields',
       });
     }
     assert.deepEqual(cronTimetable('61 * * * *', 'UTC'), {
-      problem: 'is no cron expression: Invalid value for minute: 61',
+      problem: 'is not a cron expression: Invalid value for minute: 61',
     });
-    assert.deepEqual(cronTimetable('0 3 30 2 *', 'UTC'), { problem: 'never has a time to run' });
+    assert.deepEqual(cronTimetable('0 3 30 2 *', 'UTC'), { problem: 'never matches a time' });
     assert.ok('next' in cronTimetable(' @daily ', 'UTC'));
   });
 });
@@ -95,9 +95,9 @@ describe('read schedules', () => {
       `${at}.A must have a name of lower-case letters, digits and "-" that begins with a letter`,
       `${at}.b must be a cron expression of five or six fields`,
       `${at}.c.grace must be a whole number from 60000 to 2678400000 (milliseconds)`,
-      `${at}.d.cron is no cron expression: Invalid value for minute: 61`,
+      `${at}.d.cron is not a cron expression: Invalid value for minute: 61`,
       `${at}.e has an unknown key "cronn"; did you mean cron?`,
-      `${at}.f.timezone is no time zone: "Mars/Base"`,
+      `${at}.f.timezone is not a time zone: "Mars/Base"`,
       `${at}.g must be a cron expression, or an object with one as its "cron"`,
       `${at}.h.data must be an object of JSON values`,
     ]);

@@ -167,7 +167,7 @@ export function cronTimetable(cron: string, timezone: string): Timetable | { rea
   if (!CRON.test(text)) return { problem: 'must be a cron expression of five or six fields' };
   try {
     const times = new Cron(text, { timezone, paused: true });
-    if (times.nextRun() === null) return { problem: 'never has a time to run' };
+    if (times.nextRun() === null) return { problem: 'never matches a time' };
     return {
       last(now) {
         // `previousRuns` excludes the reference time itself.
@@ -177,7 +177,7 @@ export function cronTimetable(cron: string, timezone: string): Timetable | { rea
       next: (now) => times.nextRun(new Date(now))?.getTime(),
     };
   } catch (error) {
-    return { problem: `is no cron expression: ${reasonOf(error)}` };
+    return { problem: `is not a cron expression: ${reasonOf(error)}` };
   }
 }
 
@@ -207,7 +207,7 @@ export function readSchedules(value: unknown, path: string, problems: string[]):
     if (read === undefined) return [];
     const { cron, timezone, event = name, data, grace } = read;
     if (!isTimeZone(timezone)) {
-      problems.push(`${entry.path}.timezone is no time zone: ${quote(timezone)}`);
+      problems.push(`${entry.path}.timezone is not a time zone: ${quote(timezone)}`);
       return [];
     }
     const timetable = cronTimetable(cron, timezone);

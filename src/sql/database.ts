@@ -119,9 +119,7 @@ export function parseDatabaseUrl(url: string): DatabaseAddress | undefined {
 export function databaseAt(url: string): DatabaseAddress {
   const address = parseDatabaseUrl(url);
   if (address !== undefined) return address;
-  throw new DatabaseOpenError(
-    'The database URL names no engine of this version; it starts with sqlite: or postgres://',
-  );
+  throw new DatabaseOpenError('The database URL must start with sqlite: or postgres://');
 }
 
 /**

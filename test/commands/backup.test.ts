@@ -39,8 +39,8 @@ test('a backup of a running service is restored in place of a later database, wh
     assert.deepEqual([path, bytes, rows.users], ['one.db', statSync(join(place.path, 'one.db')).size, 1]);
     await create(portico.urls.rest, 'bob');
 
-    assert.match((await run('backup', 'one.db')).stderr, /There is a file one\.db already/);
-    assert.match((await run('backup', 'none/one.db')).stderr, /there is no folder .*none/);
+    assert.match((await run('backup', 'one.db')).stderr, /The file one\.db already exists/);
+    assert.match((await run('backup', 'none/one.db')).stderr, /the folder .*none does not exist/);
     const refused = await run('restore', 'one.db', '--yes');
     assert.match(refused.stderr, /A service runs on .*portico\.db: process \d+ on .*Stop it before/);
     assert.equal(refused.code, 1);
@@ -74,7 +74,11 @@ test('a restore refuses what is no sound backup, and changes nothing then', asyn
   using later = new DatabaseSync(file('newer.db'));
   later.exec(`INSERT INTO migrations VALUES ('999-later.sql', 0)`);
   writeFileSync(file('cut.db'), newer.subarray(0, newer.length / 2));
-  const refusals = { none: /There is no file/, text: /no SQLite database/, other: /no database of Portico/ };
+  const refusals = {
+    none: /does not exist. Name a backup/,
+    text: /not an SQLite database/,
+    other: /not a database of Portico/,
+  };
   for (const [name, reason] of Object.entries({
     ...refusals,
     newer: /newer version \(999-later\.sql\)/,

@@ -165,7 +165,7 @@ test('scheduled backups are made when they are due, the oldest go, and a failing
   assert.equal(entries.length, 1);
   const { status: failed, details } = await status();
   assert.equal(failed, 'DOWN');
-  assert.match(JSON.stringify(details), /There is a file .*"failedAt":"2026-01-31T14:05:00.000Z"/);
+  assert.match(JSON.stringify(details), /The file .* already exists.*"failedAt":"2026-01-31T14:05:00.000Z"/);
   const series = [...(metrics.meter('database.backups')?.series() ?? [])];
   const outcomes = series.map((each) => [each.tags[0]?.value, each.measure()[0]?.value]);
   assert.deepEqual(outcomes.toSorted(), [

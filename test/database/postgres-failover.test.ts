@@ -126,7 +126,7 @@ describe('a PostgreSQL server with a replica', { skip: withoutPostgres ?? false 
     }
     const refusals = [
       [several(url, replica.port, replica.port), /all servers are replicas that cannot be written to/],
-      [several(url, replica.port, 1), /none of 2 servers takes writes: .*ECONNREFUSED/],
+      [several(url, replica.port, 1), /none of 2 servers accepts writes: .*ECONNREFUSED/],
     ] as const;
     for (const [wrong, message] of refusals) {
       await assert.rejects(

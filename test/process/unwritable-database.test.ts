@@ -43,16 +43,16 @@ test('a missing folder, a folder, a file in between and a file that is no databa
   const data = join(folder.path, 'data');
   assert.equal(
     await refusal(join(data, 'app.db')),
-    `there is no folder ${data}. Create it, or name another path.`,
+    `the folder ${data} does not exist. Create it, or name another path.`,
   );
   await mkdir(data);
   assert.equal(await refusal(data), `${data} is a folder. Name a file, such as ${join(data, 'portico.db')}.`);
   const text = join(data, 'text');
   await writeFile(text, 'this is not a database, however long the text may be');
-  assert.equal(await refusal(join(text, 'app.db')), `${text} is no folder. Name another path.`);
+  assert.equal(await refusal(join(text, 'app.db')), `${text} is not a folder. Name another path.`);
   assert.equal(
     await refusal(text),
-    'the file is no SQLite database. Name another file, or move this one away.',
+    'the file is not an SQLite database. Name another file, or move this one away.',
   );
   assert.deepEqual(await readdir(data), ['text'], 'nothing was made');
 });

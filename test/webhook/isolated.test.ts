@@ -102,8 +102,8 @@ for (const [engine, url] of Object.entries(urls)) {
     }
 
     const crashes: Readonly<Record<string, RegExp>> = {
-      rejects: /^AttemptError: its worker thread ended: an error that nobody handled, Error: poison$/,
-      throws: /^AttemptError: its worker thread ended: an error that nobody handled, Error: poison$/,
+      rejects: /^AttemptError: its worker thread ended: an uncaught error, Error: poison$/,
+      throws: /^AttemptError: its worker thread ended: an uncaught error, Error: poison$/,
       exits: /^AttemptError: its worker thread ended: process\.exit\(3\)$/,
       hoards: /^AttemptError: its worker thread ended: it needed more than 48 MiB of memory$/,
     };
@@ -173,12 +173,12 @@ for (const [engine, url] of Object.entries(urls)) {
       assert.ok(done.every(({ attempts }) => attempts === 1));
       await waitFor(
         'its error to be logged',
-        () => logged('error of a delivery whose handler had ended').length > 0,
+        () => logged('uncaught error of a delivery whose handler had ended').length > 0,
       );
     });
 
     test('a thread in which something was left behind runs no other delivery', async () => {
-      const strays = () => logged('error of a delivery whose handler had ended').length;
+      const strays = () => logged('uncaught error of a delivery whose handler had ended').length;
       const before = strays();
       const done = (await list('leaves', 'done')).length;
       await post('leaves');

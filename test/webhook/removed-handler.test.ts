@@ -70,7 +70,7 @@ for (const [engine, urlOf] of Object.entries(urls)) {
       await waitFor('the backlog to be well', async () => (await health()).status === 'UP');
       assert.equal((await health()).details.dead, 1);
       const shown = await runPortico(['deliveries', 'show', dead.id], { cwd, env });
-      assert.match(shown.stdout, /put it back and replay/);
+      assert.match(shown.stdout, /restore it and replay/);
       await stop(second);
 
       await using third = await start(HANDLERS.mended);

@@ -310,6 +310,6 @@ export class LeaseLostError extends Error {
   readonly code = 'LEASE_LOST';
 
   constructor() {
-    super('the lease of the delivery is lost or too old to be sure; another process may handle it now');
+    super('the lease of the delivery is lost or may have ended; another process may handle the delivery');
   }
 }

@@ -10,10 +10,10 @@ describe('claimed bytes', () => {
     const bytes = new ClaimedBytes(10);
     const whole = bytes.reserve(10);
     const woken: string[] = [];
-    bytes.onRoom(() => woken.push('plain'));
-    bytes.onRoom(() => woken.push('high'), 2);
-    bytes.onRoom(() => woken.push('higher'), 7);
-    bytes.onRoom(() => woken.push('also plain'), 0);
+    bytes.onFree(() => woken.push('plain'));
+    bytes.onFree(() => woken.push('high'), 2);
+    bytes.onFree(() => woken.push('higher'), 7);
+    bytes.onFree(() => woken.push('also plain'), 0);
     whole?.settle(0);
     assert.deepEqual(woken, ['higher', 'high', 'plain', 'also plain']);
     bytes.reserve(10)?.settle(0);

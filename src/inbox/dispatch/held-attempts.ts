@@ -51,7 +51,7 @@ export class ClaimedBytes {
   }
 
   /** Calls `wake` once bytes are free again, higher priorities first. */
-  onRoom(wake: () => void, priority = 0): void {
+  onFree(wake: () => void, priority = 0): void {
     this.#waiting.set(wake, priority);
   }
 }

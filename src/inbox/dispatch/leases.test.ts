@@ -57,7 +57,7 @@ test('an orphaned job is dead after the grace period, with advice in its error',
   assert.equal(await store.status(gone), 'dead');
   assert.equal(await store.status(mine), 'pending');
   const detail = await store.deliveries.find(gone);
-  assert.match(detail?.jobs[0]?.error ?? '', /for 0\.9 s; put it back and replay/);
+  assert.match(detail?.jobs[0]?.error ?? '', /for 0\.9 s; restore it and replay/);
 });
 
 test('a job of another live process never expires', async () => {

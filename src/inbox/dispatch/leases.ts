@@ -188,7 +188,7 @@ export class Heartbeat {
 
   async #expireOrphans(now: number): Promise<ReadonlyMap<string, number>> {
     const { inbox, grace } = this.#options;
-    const error = `no process has run this handler or forward address for ${grace / 1_000} s; put it back and replay`;
+    const error = `no process has run this handler or forward address for ${grace / 1_000} s; restore it and replay`;
     const jobs = new Map<string, number>();
     for (let full = true; full && !this.task.stopped; ) {
       const expired = await inbox.expireOrphans(now - grace, BATCH, error, now);

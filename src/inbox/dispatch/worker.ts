@@ -118,7 +118,7 @@ export class Worker {
   wake(): void {
     this.#pending = true;
     this.#isCaughtUp = false;
-    if (this.#stopped || this.#claiming !== undefined || this.#room() === 0) return;
+    if (this.#stopped || this.#claiming !== undefined || this.#claimable() === 0) return;
     this.#claiming = this.#claim().finally(() => {
       this.#claiming = undefined;
       if (this.#pending) this.wake();
@@ -217,7 +217,7 @@ export class Worker {
   }
 
   /** How many jobs may be claimed now. */
-  #room(): number {
+  #claimable(): number {
     // Claiming a few jobs costs as much as claiming many.
     return 2 * this.#held.waiting > this.#ahead() ? 0 : Math.max(0, this.#free());
   }
@@ -241,14 +241,18 @@ export class Worker {
     // The lease of a job being stored could end during the claim, and its number, needed for `held`, is not
     // known yet.
     if (this.#storing > 0) await this.#whenStored();
-    for (let room = this.#room(); this.#pending && room > 0 && !this.#stopped; room = this.#room()) {
+    for (
+      let claimable = this.#claimable();
+      this.#pending && claimable > 0 && !this.#stopped;
+      claimable = this.#claimable()
+    ) {
       // A worker without jobs may always claim one.
       if (bytes.isFull && this.#held.size > 0) {
         this.#pending = false;
-        bytes.onRoom(this.#wake, target.priority);
+        bytes.onFree(this.#wake, target.priority);
         return;
       }
-      const slots = Math.min(room, target.rateLimit?.free ?? room);
+      const slots = Math.min(claimable, target.rateLimit?.free ?? claimable);
       this.#pending = false;
       if (slots === 0) return this.#awaitRateLimit();
       const share = bytes.share();
@@ -445,7 +449,7 @@ export class Worker {
     // A pause may have started during the claim.
     if (isLate || this.#stopped || rateLimit?.isPaused) return RELEASED;
     if (crashes >= MAX_CRASHES) {
-      const error = `the process ended, or stood still, during each of ${crashes} attempts`;
+      const error = `the process crashed or stalled during each of ${crashes} attempts`;
       return { outcome: { kind: 'dead', error } };
     }
     // The target now allows fewer attempts than before.

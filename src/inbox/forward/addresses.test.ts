@@ -291,12 +291,12 @@ describe('network', () => {
     const errors = await Promise.all(Array.from({ length: 8 }, () => failure(at.post(silent.url))));
     for (const error of errors) {
       assert.ok(error instanceof AttemptError);
-      assert.match(error.message, /took no connection within 300 ms/);
+      assert.match(error.message, /did not accept a connection within 300 ms/);
     }
     const connections = silent.connections();
     const later = await failure(at.post(silent.url));
     assert.ok(later instanceof AttemptError);
-    assert.match(later.message, /took no connection a moment ago/);
+    assert.match(later.message, /did not accept a connection a moment ago/);
     assert.ok(Number(later.retryAfter) > 0);
     assert.equal(silent.connections(), connections, 'no connection was opened');
     assert.equal(

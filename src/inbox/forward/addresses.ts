@@ -315,7 +315,7 @@ export class Network implements Disposable {
   allow(host: string): void {
     if (this.#closed) throw new NotSentError(host);
     const left = (this.#silentUntil.get(host) ?? 0) - performance.now();
-    if (left > 0) throw new AttemptError(`${host} took no connection a moment ago`, Math.ceil(left));
+    if (left > 0) throw new AttemptError(`${host} did not accept a connection a moment ago`, Math.ceil(left));
   }
 
   /** Limits the time until a request's connection is open, which its socket signals by `event`. */
@@ -349,7 +349,7 @@ export class Network implements Disposable {
 
   #leaveAlone(host: string): void {
     this.#silentUntil.set(host, performance.now() + this.#silence);
-    const error = new AttemptError(`${host} took no connection within ${this.#connectTime} ms`);
+    const error = new AttemptError(`${host} did not accept a connection within ${this.#connectTime} ms`);
     for (const request of this.#opening.get(host) ?? []) request.destroy(error);
   }
 }

@@ -139,8 +139,8 @@ describe('forward target', () => {
     const { name, concurrency, timeout, maxAttempts } = target;
     assert.deepEqual([name, concurrency, timeout, maxAttempts], ['forward:billing', 3, 9, 5]);
     const limited = { ...given, rate: { perMs: 1, burst: 7 } };
-    const { rateLimit: gate } = forwardTarget(limited, defaults, undefined, poster, { maxBodyBytes: 1 });
-    assert.equal(gate?.free, 7);
+    const { rateLimit } = forwardTarget(limited, defaults, undefined, poster, { maxBodyBytes: 1 });
+    assert.equal(rateLimit?.free, 7);
   });
 
   const failure = async (status: number, retryAfter?: string) => {

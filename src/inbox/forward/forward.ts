@@ -49,12 +49,12 @@ export function forwardTarget(
   { maxBodyBytes, onPause = () => {} }: ForwardOptions,
 ): Target {
   const { name, rate, transform } = settings;
-  const gate = new ClaimRateLimit(rate);
+  const rateLimit = new ClaimRateLimit(rate);
   const change = transform === undefined ? undefined : transformer(transform, maxBodyBytes);
   return {
     name: forwardTargetName(name),
     ...limitsOf(settings, defaults),
-    rateLimit: gate,
+    rateLimit,
     async run(job, signal, answered) {
       const { delivery, attempt } = job;
       const { id } = delivery;
@@ -86,7 +86,7 @@ export function forwardTarget(
       if (status === 410) throw new AttemptError('the receiver answered 410', 'never');
       const wait = RETRYABLE.has(status) ? retryAfterMs(retryAfter, Date.now()) : undefined;
       if (wait !== undefined && wait > 0 && PAUSING.has(status)) {
-        gate.pause(wait);
+        rateLimit.pause(wait);
         onPause(status, wait);
       }
       throw new AttemptError(`the receiver answered ${status}`, wait);

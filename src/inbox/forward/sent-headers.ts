@@ -93,7 +93,7 @@ export function sentHeaders(entries: Iterable<readonly [string, unknown]>): Read
     if (typeof value !== 'string') throw new Error(`transform: the header ${name} must be a text`);
     // The message omits the value, which may be a secret.
     if (!VALUE.test(value)) {
-      throw new Error(`transform: the header ${name} has characters that no header may have`);
+      throw new Error(`transform: the header ${name} contains characters that are not allowed in a header`);
     }
     headers[name.toLowerCase()] = value;
     bytes += name.length + value.length + ': \r\n'.length;

@@ -81,15 +81,15 @@ describe('transform', () => {
 
   test('what cannot be sent is an error that shows no value', async () => {
     const cases: readonly (readonly [unknown, RegExp])[] = [
-      [undefined, /must give an object/],
-      [null, /must give an object/],
-      ['text', /must give an object/],
+      [undefined, /must return an object/],
+      [null, /must return an object/],
+      ['text', /must return an object/],
       [{ body: () => {} }, /neither text, bytes nor a JSON value/],
       [{ headers: ['a'] }, /headers must be an object/],
       [{ headers: { 'x-a': 1 } }, /the header x-a must be a text/],
       [
         { headers: { 'x-a': 'secret\r\nx-b: 1' } },
-        /^Error: transform: the header x-a has characters that no header may have$/,
+        /^Error: transform: the header x-a contains characters that are not allowed in a header$/,
       ],
       [{ headers: { 'x-a': 'x'.repeat(9_000) } }, /the headers have \d+ bytes, more than 8192/],
       [{ headers: { 'a b': '1' } }, /"a b" is not the name of a header/],
@@ -178,7 +178,7 @@ describe('transform data', () => {
           delivery: { ...delivery, body: Buffer.from('{"line":"a\\r\\nx-evil: 1"}') },
         },
       ),
-      /the header x-name has characters that no header may have/,
+      /the header x-name contains characters that are not allowed in a header/,
     );
   });
 

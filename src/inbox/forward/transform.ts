@@ -36,7 +36,7 @@ export function transformer(transform: DeliveryTransform | TransformData, maxBod
 }
 
 function read(result: unknown, unchanged: Sent): Sent {
-  if (!isRecord(result)) throw new Error('transform: must give an object of body, headers and url');
+  if (!isRecord(result)) throw new Error('transform: must return an object with body, headers or url');
   const { body, url, headers = {} } = result;
   if (!isRecord(headers)) throw new Error('transform: headers must be an object of texts');
   const isJson = body !== undefined && typeof body !== 'string' && !(body instanceof Uint8Array);

@@ -50,7 +50,7 @@ function onUnhandled(error: unknown): void {
     report({ kind: 'stray', error: thrownOf(error) });
     return;
   }
-  ending(`an error that nobody handled, ${describeError(error)}`, culprit, thrownOf(error));
+  ending(`an uncaught error, ${describeError(error)}`, culprit, thrownOf(error));
   process.exit(1);
 }
 process.on('uncaughtException', onUnhandled).on('unhandledRejection', onUnhandled);

@@ -46,7 +46,7 @@ export function isolationProblems(
   const isolated = Array.from(handlers).filter(([, { isolate }]) => isolate === true);
   return isolated.map(
     ([event]) =>
-      `${path}.${event} cannot be isolated: a worker thread imports its handlers from a configuration module (portico.config.ts or .js), and a function that is given in code cannot be sent to it; leave "isolate" out, or run the service with such a module`,
+      `${path}.${event} cannot be isolated: a worker thread imports its handlers from a configuration module (portico.config.ts or .js), and functions cannot be sent to it; omit "isolate", or run the service with such a module`,
   );
 }
 
@@ -253,8 +253,7 @@ class HandlerThread {
       this.#fail(`exit code ${code}`);
       started.reject(this.#why);
       if (this.#run !== undefined) this.#run.ended.reject(this.#why);
-      else if (!this.#terminated)
-        options.log.error({ err: this.#why }, 'idle worker thread of handlers ended');
+      else if (!this.#terminated) options.log.error({ err: this.#why }, 'idle worker thread ended');
       ended.resolve();
     });
   }
@@ -323,7 +322,7 @@ class HandlerThread {
     } else if (report.kind === 'stray') {
       this.#usable = false;
       const err = errorOf(report.error);
-      this.#options.log.error({ err }, 'error of a delivery whose handler had ended');
+      this.#options.log.error({ err }, 'uncaught error of a delivery whose handler had ended');
     } else if (report.run === this.#run?.number) {
       const { ended } = this.#run;
       this.#run = undefined;

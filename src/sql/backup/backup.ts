@@ -26,7 +26,7 @@ export async function writeBackup(
   { live, onCopy, signal }: { readonly live: boolean; readonly onCopy: OnCopy; readonly signal: AbortSignal },
 ): Promise<CopiedFile> {
   if (existsSync(to)) {
-    throw new BackupError(`There is a file ${to} already. Name another one, or remove it first.`);
+    throw new BackupError(`The file ${to} already exists. Name another one, or remove it first.`);
   }
   const partial = `${to}.partial`;
   const problem = accessProblem(partial);
@@ -62,11 +62,11 @@ export function backupFileOf(url: string, postgres: string): string {
   const { engine, place } = databaseAt(url);
   if (engine === 'postgres') {
     throw new BackupError(
-      `The database is on PostgreSQL, which has tools of its own for that. With its URL in DATABASE_URL, run:\n\n  ${postgres}\n`,
+      `The database is on PostgreSQL, which has its own tools for that. With its URL in DATABASE_URL, run:\n\n  ${postgres}\n`,
     );
   }
   if (place === ':memory:') {
-    throw new DatabaseOpenError('The database is sqlite::memory:, which ends with its service.');
+    throw new DatabaseOpenError('The database is sqlite::memory:, which exists only while its service runs.');
   }
   return pathOf(place);
 }

@@ -53,7 +53,7 @@ export async function runCopy(job: CopyJob, onCopy: OnCopy, signal: AbortSignal)
   worker.on('error', (error) => end.reject(error));
   const exited = new Promise<void>((resolve) => {
     worker.on('exit', () => {
-      end.reject(new BackupError('The thread of the backup ended before it was done. Try again.'));
+      end.reject(new BackupError('The backup thread ended early. Try again.'));
       resolve();
     });
   });

@@ -68,11 +68,11 @@ export async function restoreBackup(
 
 /** Throws if a file is not a backup that this version can use. */
 function requireBackup(path: string): void {
-  if (!existsSync(path)) throw new BackupError(`There is no file ${path}. Name a backup.`);
+  if (!existsSync(path)) throw new BackupError(`The file ${path} does not exist. Name a backup.`);
   opening(path, () => {
     using db = openReadConnection(path);
     if (appliedTo(db).length === 0)
-      throw new BackupError(`${path} is no database of Portico. Name a backup.`);
+      throw new BackupError(`${path} is not a database of Portico. Name a backup.`);
     pendingMigrations(db);
   });
 }

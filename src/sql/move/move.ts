@@ -102,7 +102,7 @@ async function prepare(source: MoveEnd, target: MoveTarget, restart: boolean): P
   if (unfinished !== undefined && restart) await target.clear();
   else if (unfinished !== undefined && unfinished !== source.origin) {
     throw new MoveError(
-      'The target has a part of another database, from an unfinished move. Name the source of that move, or start over with --restart.',
+      'The target contains a part of another database, from an unfinished move. Name the source of that move, or start over with --restart.',
     );
   } else if (unfinished !== undefined) return true;
   else {
@@ -183,7 +183,7 @@ async function compare(
     if (from.rows !== to.rows) {
       differences.push(`${table.name}: ${from.rows} rows in the source, ${to.rows} in the target`);
     } else if (from.sha256 !== to.sha256) {
-      differences.push(`${table.name}: ${from.rows} rows in both, but not the same ones`);
+      differences.push(`${table.name}: ${from.rows} rows in both, but with different values`);
     } else if ((await target.counter(table)) < (await source.counter(table))) {
       differences.push(`${table.name}: the target would reuse a key`);
     }

@@ -71,9 +71,9 @@ const NOW = timeOr('$2');
  * Whether a job whose lease has ended belonged to another owner than $4, whose process must have crashed or
  * stalled.
  */
-const DIED = 'owner IS NOT NULL AND owner <> $4';
+const CRASHED = 'owner IS NOT NULL AND owner <> $4';
 /** The crashes of a job, including one found by this claim. */
-const DEATHS = `(crashes + CASE WHEN ${DIED} THEN 1 ELSE 0 END)`;
+const CRASHES = `(crashes + CASE WHEN ${CRASHED} THEN 1 ELSE 0 END)`;
 /** Due jobs that are not blocked and that the owner is not still running. */
 const DUE = `
   target = $1 AND status = 'open' AND NOT blocked AND due_at <= ${NOW}
@@ -101,8 +101,8 @@ const claimDue = (looked: string) => `
     FROM due, LATERAL (SELECT * FROM deliveries WHERE deliveries.seq = due.delivery OFFSET 0) AS d
     WINDOW oldest AS (ORDER BY due.due_at, due.seq ROWS UNBOUNDED PRECEDING)),
   claimed AS (
-    UPDATE jobs SET owner = $4, claimed_at = ${NOW}, due_at = ${NOW} + $5::bigint, attempts = attempts + CASE WHEN ${DIED} THEN 0 ELSE 1 END,
-      crashes = ${DEATHS}
+    UPDATE jobs SET owner = $4, claimed_at = ${NOW}, due_at = ${NOW} + $5::bigint, attempts = attempts + CASE WHEN ${CRASHED} THEN 0 ELSE 1 END,
+      crashes = ${CRASHES}
     FROM sized AS d WHERE jobs.seq = d.job AND (total <= $7 OR nth = 1)
     RETURNING jobs.priority, d.job, jobs.attempts, jobs.crashes, jobs.order_key IS NOT NULL AS ordered, ${CLAIMED})
   SELECT ${looked}, d.job, d.attempts, d.crashes, d.ordered, ${CLAIMED}
@@ -115,7 +115,7 @@ const CLAIM = {
   name: 'claim',
   text: `
     WITH looked AS MATERIALIZED (
-      SELECT seq, due_at, order_key FROM jobs WHERE ${DUE} AND ${DEATHS} < ${QUARANTINE_CRASHES}
+      SELECT seq, due_at, order_key FROM jobs WHERE ${DUE} AND ${CRASHES} < ${QUARANTINE_CRASHES}
       ORDER BY due_at, seq LIMIT $8),
     heads AS MATERIALIZED (
       SELECT order_key, ${headOf('keys.order_key')} AS head
@@ -139,22 +139,23 @@ const CLAIM = {
       ORDER BY due_at, seq LIMIT $3 FOR UPDATE SKIP LOCKED),
     ${claimDue('(SELECT count(*) FROM looked) = $8, (SELECT count(*) FROM waiting)')}`,
 };
-const CLAIM_QUARANTINEDS = {
+const CLAIM_QUARANTINED = {
   name: 'claim-quarantined',
   text: `
     WITH due AS (
       SELECT seq, due_at, delivery FROM jobs AS due
-      WHERE ${DUE} AND crashes > 0 AND ${DEATHS} >= ${QUARANTINE_CRASHES}
+      WHERE ${DUE} AND crashes > 0 AND ${CRASHES} >= ${QUARANTINE_CRASHES}
         AND (order_key IS NULL OR seq = ${headOf('due.order_key')})
       ORDER BY due_at, seq LIMIT $3 FOR UPDATE SKIP LOCKED),
     ${claimDue('false, 0')}`,
 };
 
 /**
- * Claims due jobs, oldest first; an empty result means that none are left. Rejects as `Server.write` does.
+ * Claims due jobs, oldest first. Only an empty result can mean that none are left. Rejects as `Server.write`
+ * does.
  */
 export async function claimJobs(server: Server, claim: Claim): Promise<readonly ClaimedJob[]> {
-  if (claim.quarantined) return (await claimBy(CLAIM_QUARANTINEDS, server, claim)).jobs;
+  if (claim.quarantined) return (await claimBy(CLAIM_QUARANTINED, server, claim)).jobs;
   for (let window = claim.limit + MARGIN; ; window = WINDOW) {
     const { isFull, waiting, jobs } = await claimBy(CLAIM, server, claim, window);
     const isStuck = window === WINDOW && waiting === 0;

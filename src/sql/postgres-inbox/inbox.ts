@@ -31,7 +31,7 @@ const DUE = {
       SELECT 1 FROM jobs
       WHERE jobs.target = wanted.target AND status = 'open' AND NOT blocked AND due_at <= ${timeOr('$2')})`,
 };
-const DUE_QUARANTINEDS = {
+const DUE_QUARANTINED = {
   name: 'due-quarantined',
   text: `
     SELECT target FROM unnest($1::text[]) AS wanted (target)
@@ -160,7 +160,7 @@ export function postgresInbox(
 
     async dueQuarantined(targets, now) {
       const values = [targets.map((target) => storable(target)), now ?? null];
-      const rows = await counted(dueTally, () => server.read(DUE_QUARANTINEDS, values));
+      const rows = await counted(dueTally, () => server.read(DUE_QUARANTINED, values));
       return rows.map(([target]) => stored(String(target)));
     },
 

@@ -72,7 +72,7 @@ function noneOf(errors: readonly unknown[]): unknown {
   const telling = errors.find((error) => !(error instanceof ReadOnlyServerError));
   if (telling === undefined)
     return new ReadOnlyServerError('all servers are replicas that cannot be written to');
-  return new Error(`none of ${errors.length} servers takes writes: ${describeFault(telling)}`, {
+  return new Error(`none of ${errors.length} servers accepts writes: ${describeFault(telling)}`, {
     cause: telling,
   });
 }
@@ -82,7 +82,7 @@ const OLDEST = 130_000;
 
 /** Advice for errors at the first start, by SQLSTATE or code. */
 const ADVICE: Readonly<Record<string, string>> = {
-  '28000': 'Check the user and how the server lets it in (pg_hba.conf).',
+  '28000': 'Check the user and its entry in pg_hba.conf.',
   '28P01': 'Check the user and the password.',
   '25006': 'Name the primary in the URL, or turn default_transaction_read_only off.',
   '3D000': 'Create the database first.',
@@ -151,6 +151,6 @@ async function checkServer(connection: Connection): Promise<void> {
   const [row] = await connection.run({ text: `SELECT current_setting('server_version_num')::int` }, []);
   const [version = 0] = (row ?? []) as [number?];
   if (version < OLDEST) {
-    throw new DatabaseOpenError(`the server is too old; it takes PostgreSQL ${OLDEST / 10_000} or newer.`);
+    throw new DatabaseOpenError(`the server is too old: PostgreSQL ${OLDEST / 10_000} or newer is required.`);
   }
 }

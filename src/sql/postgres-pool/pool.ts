@@ -127,7 +127,7 @@ export class Pool implements AsyncDisposable {
     const { maxWait } = this.#options;
     if (this.#connections.length > 0) {
       const busy = `All connections to the database were busy for ${maxWait} ms`;
-      const more = cause === undefined ? '' : `, and there are no more: ${describeFault(cause)}`;
+      const more = cause === undefined ? '' : `, and no more could be opened: ${describeFault(cause)}`;
       return new StoreUnavailableError(busy + more, { cause });
     }
     const reason = cause === undefined ? `no answer for ${maxWait} ms` : describeFault(cause);

@@ -132,12 +132,12 @@ export function writeFailure(error: unknown): StoreUnavailableError {
   // Not retried, because the write may already be stored.
   if (error instanceof UnconfirmedError) {
     return outcomeUnknown(
-      'The write was stored and no replica has confirmed it, so its outcome is unknown',
+      'The write was stored, but no replica has confirmed it, so its outcome is unknown',
       error,
     );
   }
   if (isOutcomeUnknown(error)) {
-    return outcomeUnknown('The write was sent and not answered, so its outcome is unknown', error);
+    return outcomeUnknown('The server did not answer the write, so its outcome is unknown', error);
   }
   return unavailable('The write failed', error);
 }

@@ -33,8 +33,8 @@ const PLACE = {
     UPDATE user_feed SET last = last + n FROM (SELECT count(*) AS n FROM placed) AS all_placed WHERE n > 0 RETURNING n`,
 };
 /**
- * The last position that can be removed while the relay is active, which has moved since $2: its place and
- * later stay.
+ * The last position that may be removed while the relay is active (it has moved since $2): its place and
+ * later events stay.
  */
 const RELAY = 'SELECT position - 1 FROM user_relay WHERE moved_at >= $2';
 /**
@@ -85,7 +85,8 @@ export class PostgresUserEventLog implements UserEventLog {
       while ((await this.#place()) === BATCH);
       [row] = await this.#server.read(NEWEST, []);
     }
-    if (row === undefined) throw new StoreUnavailableError('The database has no event of users to begin at');
+    if (row === undefined)
+      throw new StoreUnavailableError('The database has no event of users to start from');
     return positionOf(row);
   }
 

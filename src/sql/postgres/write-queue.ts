@@ -75,8 +75,8 @@ export async function singleWrite<T>(observer: DatabaseObserver, work: () => Pro
 }
 
 /**
- * A commit that stores nothing. It writes a message to the WAL, so it waits for it; a read-only transaction
- * could write the message too, but an insert, even of no rows, cannot run in one.
+ * A commit that stores nothing but is as slow as a real one, because it writes a message to the WAL. The
+ * insert of no rows makes it fail where writes are read-only, which the message alone would not.
  */
 const MESSAGE = `pg_logical_emit_message(true, 'portico', '')`;
 export const COMMIT_NOTHING = {

@@ -30,10 +30,10 @@ export function sqliteCheckpoints(
       return new Map(rows.map(({ name, at }) => [name, at]));
     },
     async move({ name, from, to }) {
-      return (await writes.write('moveMark', name, from, to)).length > 0;
+      return (await writes.write('moveCheckpoint', name, from, to)).length > 0;
     },
     append({ name, from, to }, delivery) {
-      const move = { statement: 'moveMark', values: [name, from, to] } as const;
+      const move = { statement: 'moveCheckpoint', values: [name, from, to] } as const;
       return writes.submit([move, ...appendSteps(delivery, 'if-changed')], readMoved);
     },
     clock: Date.now,

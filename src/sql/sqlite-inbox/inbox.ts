@@ -52,7 +52,7 @@ export function sqliteInbox(
   const dueTargets = reads.prepare(`
     SELECT value AS target FROM json_each(?)
     WHERE EXISTS (SELECT 1 FROM jobs WHERE target = value AND status = 'open' AND NOT blocked AND due_at <= ?)`);
-  const suspectTargets = reads.prepare(`
+  const quarantinedTargets = reads.prepare(`
     SELECT value AS target FROM json_each(?)
     WHERE EXISTS (SELECT 1 FROM jobs INDEXED BY jobs_quarantined
       WHERE target = value AND status = 'open' AND NOT blocked AND due_at <= ? AND crashes > 0 AND crashes + (owner IS NOT NULL) >= ${QUARANTINE_CRASHES})`);
@@ -121,7 +121,7 @@ export function sqliteInbox(
 
     dueQuarantined(targets, now = clock()) {
       const rows = counted(dueTally, () =>
-        readRows<{ target: string }>(suspectTargets, JSON.stringify(targets), now),
+        readRows<{ target: string }>(quarantinedTargets, JSON.stringify(targets), now),
       );
       return rows.map(({ target }) => target);
     },
@@ -129,7 +129,10 @@ export function sqliteInbox(
     async claim(target, limit, owner, lease, options = {}) {
       const { held = [], quarantined = false, maxBytes = Number.MAX_SAFE_INTEGER, now = clock() } = options;
       const values = [owner, now + lease, target, now, limit, JSON.stringify(held), maxBytes];
-      return claimedJobs(target, await writes.write(quarantined ? 'claimSuspects' : 'claimJobs', ...values));
+      return claimedJobs(
+        target,
+        await writes.write(quarantined ? 'claimQuarantined' : 'claimJobs', ...values),
+      );
     },
 
     async renew(owner, jobs, lease, now = clock()) {

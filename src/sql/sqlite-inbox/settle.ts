@@ -39,7 +39,7 @@ export function settleSteps(
       case 'released':
         return { statement: 'releaseJob', values: [now, ...fence] };
       case 'crashed':
-        return { statement: 'recordDeath', values: [now, ...fence] };
+        return { statement: 'recordCrash', values: [now, ...fence] };
     }
   };
   const following = next === undefined ? [] : [next];

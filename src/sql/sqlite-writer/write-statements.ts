@@ -29,15 +29,15 @@ const unlessRemembered =
  * Whether a job whose lease has ended belonged to another owner than ?1, whose process must have crashed or
  * stalled.
  */
-const DIED = '(owner IS NOT NULL AND owner <> ?1)';
+const CRASHED = '(owner IS NOT NULL AND owner <> ?1)';
 /** The crashes of a job, including one found by this claim. */
-const DEATHS = `crashes + ${DIED}`;
+const CRASHES = `crashes + ${CRASHED}`;
 
 // Claims due jobs that are not blocked and that the owner is not still running (?6). ?7 bounds the bodies,
 // except the first. The limit is written `?5 + 0` because a bare parameter is part of the plan: SQLite would
 // prepare the statement again for each run, at ten times the cost of a small claim.
 const claim = (index: string, condition: string) => `
-    UPDATE jobs SET owner = ?1, claimed_at = ?4, due_at = ?2, attempts = attempts + NOT ${DIED}, crashes = ${DEATHS}
+    UPDATE jobs SET owner = ?1, claimed_at = ?4, due_at = ?2, attempts = attempts + NOT ${CRASHED}, crashes = ${CRASHES}
     WHERE seq IN (SELECT seq FROM (
       SELECT seq, row_number() OVER oldest AS nth, sum(bytes) OVER oldest AS total FROM (
       SELECT seq, due_at, (SELECT octet_length(body) FROM deliveries WHERE deliveries.seq = due.delivery) AS bytes
@@ -50,7 +50,7 @@ const claim = (index: string, condition: string) => `
     RETURNING seq, attempts, crashes, delivery, order_key IS NOT NULL, priority`;
 
 /** Whether a new job, a row of json_each, has to wait behind an unblocked job with its order key. */
-const WAITS = `(value ->> 1) IS NOT NULL AND EXISTS (
+const IS_BLOCKED = `(value ->> 1) IS NOT NULL AND EXISTS (
       SELECT 1 FROM jobs AS head
       WHERE head.target = value ->> 0 AND head.order_key = value ->> 1 AND head.status = 'open' AND NOT head.blocked)`;
 
@@ -118,7 +118,7 @@ export const WRITES = {
   addFurtherJob: `${JOB} SELECT delivery, ?, ?, ?, ?, ? FROM jobs WHERE seq = last_insert_rowid() AND changes() > 0`,
   addRuledJobs: `
     INSERT INTO jobs (delivery, due_at, target, order_key, blocked, run_at, priority)
-    SELECT last_insert_rowid(), value ->> 2, value ->> 0, value ->> 1, ${WAITS}, value ->> 3, value ->> 4
+    SELECT last_insert_rowid(), value ->> 2, value ->> 0, value ->> 1, ${IS_BLOCKED}, value ->> 3, value ->> 4
     FROM json_each(?) WHERE changes() > 0
     RETURNING seq`,
   reviveDuplicate: `
@@ -128,12 +128,12 @@ export const WRITES = {
     RETURNING seq`,
 
   ...TOKEN_WRITES,
-  moveMark: MOVE_CHECKPOINT,
+  moveCheckpoint: MOVE_CHECKPOINT,
   takeEnqueued: 'DELETE FROM enqueued WHERE seq = ? AND id = ?',
   forgetKeys: FORGET_KEYS,
 
-  claimJobs: claim('jobs_due', `${DEATHS} < ${QUARANTINE_CRASHES}`),
-  claimSuspects: claim('jobs_quarantined', `crashes > 0 AND ${DEATHS} >= ${QUARANTINE_CRASHES}`),
+  claimJobs: claim('jobs_due', `${CRASHES} < ${QUARANTINE_CRASHES}`),
+  claimQuarantined: claim('jobs_quarantined', `crashes > 0 AND ${CRASHES} >= ${QUARANTINE_CRASHES}`),
   renewLeases: `
     UPDATE jobs SET due_at = ?
     WHERE owner = ? AND status = 'open' AND seq IN (SELECT value FROM json_each(?)) RETURNING seq`,
@@ -156,7 +156,7 @@ export const WRITES = {
   releaseJob: `
     UPDATE jobs SET due_at = ? - ${HEAD_START}, attempts = attempts - 1, owner = NULL
     WHERE ${FENCE} RETURNING seq`,
-  recordDeath: `
+  recordCrash: `
     UPDATE jobs SET due_at = ? - ${HEAD_START}, attempts = attempts - 1, crashes = crashes + 1, owner = NULL
     WHERE ${FENCE} RETURNING seq`,
 
@@ -196,7 +196,7 @@ export const WRITES = {
     RETURNING seq`,
   replayUnhandled: `
     INSERT INTO jobs (delivery, due_at, target, order_key, blocked)
-    SELECT deliveries.seq, ?, value ->> 0, value ->> 1, ${WAITS} FROM deliveries, json_each(?)
+    SELECT deliveries.seq, ?, value ->> 0, value ->> 1, ${IS_BLOCKED} FROM deliveries, json_each(?)
     WHERE deliveries.seq = ? AND NOT EXISTS (SELECT 1 FROM jobs WHERE delivery = deliveries.seq)
     RETURNING seq`,
   discardJobs: `

@@ -56,7 +56,7 @@ const FULL = 64 * 1024;
 
 /** Explains errors of SQLite and the file system, with a remedy. */
 const EXPLANATIONS: readonly (readonly [RegExp, (path: string) => string])[] = [
-  [/not a database/, () => 'the file is no SQLite database. Name another file, or move this one away.'],
+  [/not a database/, () => 'the file is not an SQLite database. Name another file, or move this one away.'],
   [/malformed/, () => 'the file is damaged. Restore a backup.'],
   [
     /is locked/,
@@ -125,10 +125,11 @@ export function accessProblem(path: string): string | undefined {
 
 function folderProblem(folder: string): string | undefined {
   const found = statOf(folder);
-  if (found === 'ENOENT') return `there is no folder ${folder}. Create it, or name another path.`;
+  if (found === 'ENOENT') return `the folder ${folder} does not exist. Create it, or name another path.`;
   if (found === 'EACCES')
     return `${me()} may not enter the folders above ${folder}. Allow that, or name another path.`;
-  if (typeof found === 'string' || !found.isDirectory()) return `${folder} is no folder. Name another path.`;
+  if (typeof found === 'string' || !found.isDirectory())
+    return `${folder} is not a folder. Name another path.`;
   return undefined;
 }
 

@@ -1,6 +1,6 @@
--- Times are in milliseconds since 1970 unless a comment says otherwise. Numbers of rows stay below 2^53, as numbers in
--- JSON must. Tables whose rows are removed all the time are vacuumed after a fiftieth of them, not after a fifth: of a
--- large table that would be days of space that nothing can use.
+-- Times are in milliseconds since 1970 unless a comment says otherwise. Row numbers stay below 2^53, because
+-- JSON numbers must. Tables with constant removals are vacuumed after 2 % of their rows are dead instead of
+-- 20 %, which in a large table would leave days of space unusable.
 
 -- Users.
 
@@ -9,7 +9,7 @@ CREATE TABLE users (
   id BIGINT GENERATED ALWAYS AS IDENTITY (MAXVALUE 9007199254740991) PRIMARY KEY,
   name TEXT NOT NULL,
   email TEXT NOT NULL,
-  -- When the user was last changed, or one more than before if the clock says less.
+  -- When the user was last changed, or one more than before if the clock went back.
   version BIGINT NOT NULL DEFAULT (extract(epoch FROM clock_timestamp()) * 1000)::bigint
 );
 
@@ -20,8 +20,8 @@ BEGIN
 END $$;
 CREATE TRIGGER users_version BEFORE UPDATE ON users FOR EACH ROW EXECUTE FUNCTION raise_user_version();
 
--- Counts changes of users, in parts so that concurrent writes seldom wait for each other. The sum grows with every commit
--- that changes users, whoever writes, so it identifies a state of all users.
+-- Counts changes of users, in parts so that concurrent writes rarely wait for each other. The sum grows with
+-- every commit that changes users, including those of other programs, so it identifies a state of all users.
 CREATE TABLE user_changes (
   part INTEGER PRIMARY KEY,
   n BIGINT NOT NULL,
@@ -29,14 +29,14 @@ CREATE TABLE user_changes (
 ) WITH (fillfactor = 50);
 INSERT INTO user_changes (part, n, changed_at) SELECT part, 0, 0 FROM generate_series(0, 63) AS part;
 
--- Changes of users, whoever makes them. Sequences do not follow the order of commits, so `seq` only orders events that
--- became visible together; the first reader gives them their `position` under the lock of `user_feed`. The newest event
--- is never removed: a reader resumes at the last event that it has seen, and `at` tells that event from another one of
--- the same number, such as in an older copy.
+-- Changes of users, including those made by other programs. Sequences do not follow the order of commits, so
+-- `seq` only orders events that became visible together; the first reader gives them their `position` under
+-- the lock of `user_feed`. The newest event is never removed: a reader resumes at the last event that it has
+-- seen, and `at` distinguishes that event from another with the same number, such as in an older copy.
 CREATE TABLE user_events (
   seq BIGINT GENERATED ALWAYS AS IDENTITY (MAXVALUE 9007199254740991),
   position BIGINT,
-  -- created, updated or deleted; start for the first event, which is about no user.
+  -- created, updated or deleted; start for the first event, which has no user.
   type TEXT NOT NULL,
   -- The version that the user got, or the time of the deletion.
   at BIGINT NOT NULL,
@@ -50,14 +50,14 @@ CREATE INDEX user_events_waiting ON user_events (seq) WHERE position IS NULL;
 INSERT INTO user_events (position, type, at, user_id, name, email)
 VALUES (1, 'start', (extract(epoch FROM clock_timestamp()) * 1000)::bigint, 0, '', '');
 
--- One row: the highest position. Whoever gives positions or removes events holds its lock.
+-- One row: the highest position. Its lock is held while positions are assigned or events removed.
 CREATE TABLE user_feed (
   last BIGINT NOT NULL
 ) WITH (fillfactor = 10);
 INSERT INTO user_feed (last) VALUES (1);
 
--- Counts a change and stores its events. The changed rows are locked by now, so `seq` orders the events of each user.
--- After TRUNCATE the events start again, and readers find that theirs is gone.
+-- Counts a change and stores its events. The changed rows are already locked, so `seq` orders the events of
+-- each user. After TRUNCATE, events start afresh, and readers find that their last event is gone.
 CREATE FUNCTION count_user_change() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
   moment BIGINT := (extract(epoch FROM clock_timestamp()) * 1000)::bigint;
@@ -73,7 +73,7 @@ BEGIN
     SELECT CASE TG_OP WHEN 'INSERT' THEN 'created' ELSE 'updated' END, version, id, name, email
     FROM changed ORDER BY id;
   END IF;
-  -- A statement that changes no row counts for nothing: health checks run one.
+  -- A statement that changes no row is not counted: health checks run one.
   IF NOT FOUND THEN RETURN NULL; END IF;
   UPDATE user_changes SET n = n + 1, changed_at = moment WHERE part = pg_backend_pid() % 64;
   RETURN NULL;
@@ -87,8 +87,8 @@ CREATE TRIGGER users_removed AFTER DELETE ON users REFERENCING OLD TABLE AS chan
 CREATE TRIGGER users_truncated AFTER TRUNCATE ON users
   FOR EACH STATEMENT EXECUTE FUNCTION count_user_change();
 
--- The event up to which changes of users became deliveries: one row, or none if no forward address wants them. Retention
--- keeps the events above it while `moved_at` is recent.
+-- The event up to which changes of users became deliveries: one row, or none if no forward address wants
+-- them. Retention keeps the events above it while `moved_at` is recent.
 CREATE TABLE user_relay (
   id SMALLINT PRIMARY KEY CHECK (id = 1),
   position BIGINT NOT NULL,
@@ -116,36 +116,37 @@ CREATE TABLE imports (
   key TEXT COLLATE "C" PRIMARY KEY,
   line BIGINT NOT NULL,
   moved_at BIGINT NOT NULL,
-  -- A digest of everything up to that line: an import that resumes must start the same.
+  -- A digest of all lines so far: an import that resumes must start with the same content.
   digest TEXT
 );
 
 -- Deliveries.
 
--- Deliveries with their bodies byte for byte; never changed, only removed by retention. `seq` is the order of arrival,
--- `id` the public id.
+-- Deliveries with their exact bodies; never changed, only removed by retention. `seq` is the order of
+-- arrival, `id` the public id.
 CREATE TABLE deliveries (
   seq BIGINT GENERATED ALWAYS AS IDENTITY (MAXVALUE 9007199254740991) PRIMARY KEY,
   id TEXT COLLATE "C" NOT NULL UNIQUE,
   -- The name of the signed source; empty for /webhook itself.
   source TEXT COLLATE "C" NOT NULL,
   event TEXT COLLATE "C",
-  -- Where the handler's data is in the body (RFC 6901).
+  -- JSON pointer to the handler's data in the body (RFC 6901).
   data_pointer TEXT NOT NULL,
   content_type TEXT,
   body BYTEA NOT NULL,
   received_at BIGINT NOT NULL,
-  -- The sender's own id of the delivery, or its digest if the id is long.
+  -- The sender's id of the delivery, or its digest if the id is long.
   dedup_key TEXT COLLATE "C",
   -- The kept headers of the request as a JSON object, names in lower case; null for most deliveries.
   headers TEXT,
   -- The traceparent of the request, followed by a space and the tracestate if there is one.
   trace TEXT COLLATE "C",
-  -- The sender's name of an event that its source renames, as GitHub's push is new_commit; null if `event` is that name.
+  -- The sender's name of an event that its source renames, as GitHub's push is new_commit; null if `event` is
+  -- that name.
   sender_event TEXT COLLATE "C"
 ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000);
 
--- Storing a repeat fails here, whichever process got the first one.
+-- Rejects a repeated delivery, even if another process stored the first one.
 CREATE UNIQUE INDEX deliveries_dedup ON deliveries (source, dedup_key) WHERE dedup_key IS NOT NULL;
 
 -- The bytes of all deliveries, in parts so that concurrent writes do not wait for each other.
@@ -154,8 +155,8 @@ CREATE TABLE inbox_size (
   bytes BIGINT NOT NULL
 ) WITH (fillfactor = 50);
 
--- The work for a delivery: one job for each target, a handler or a forward address. An open job may be claimed from
--- `due_at` on; a claim moves `due_at` to the end of its lease.
+-- The work for a delivery: one job for each target, a handler or a forward address. An open job may be
+-- claimed from `due_at` on; a claim moves `due_at` to the end of its lease.
 CREATE TABLE jobs (
   seq BIGINT GENERATED ALWAYS AS IDENTITY (MAXVALUE 9007199254740991) PRIMARY KEY,
   delivery BIGINT NOT NULL REFERENCES deliveries (seq),
@@ -169,21 +170,24 @@ CREATE TABLE jobs (
   order_key TEXT COLLATE "C",
   error TEXT,
   finished_at BIGINT,
-  -- How often the process that ran the job crashed, or stalled beyond its lease. That counts as no attempt. Jobs with
-  -- several crashes run one at a time.
+  -- How often the process that ran the job crashed, or stalled beyond its lease. Such an
+  -- attempt does not count. Jobs with several crashes run one at a time.
   crashes INTEGER NOT NULL DEFAULT 0,
-  -- Whether an open job is behind another one with its order key. The head of a key does not wait: the leased job of the
-  -- key, or else the first open one. A new job does not wait either until a claim has looked at it, because the statement
-  -- that stores it cannot see what others are storing. So claims look once at each job that waits.
+  -- Whether an open job is behind another job with its order key. The head of a key is never blocked: its
+  -- leased job or, without one, its first open job. A new job is not blocked until a claim has examined it,
+  -- because the statement that stores it cannot see jobs being stored concurrently. So claims examine each
+  -- blocked job once.
   blocked BOOLEAN NOT NULL DEFAULT false,
   -- When the lease of an open job began.
   claimed_at BIGINT,
-  -- How long the successful attempt took and which process made it, so that a success needs no row in `attempts`.
+  -- How long the successful attempt took and which process made it, so that a success needs no row in
+  -- `attempts`.
   duration BIGINT,
   ended_by TEXT COLLATE "C",
   -- The time before which the job is not due, if its target has a rule for that; a replay clears it.
   run_at BIGINT,
-  -- A job that is due at once gets an earlier `due_at` by its priority, so that jobs_due is in the order of claims.
+  -- The priority of a job that is due at once makes its `due_at` earlier, so that jobs_due has the order of
+  -- claims.
   priority BIGINT NOT NULL DEFAULT 0
 ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000);
 
@@ -201,8 +205,9 @@ CREATE INDEX jobs_dead_target ON jobs (target, finished_at) WHERE status = 'dead
 -- For retention, which removes deliveries in the order in which their jobs ended.
 CREATE INDEX jobs_ended ON jobs (finished_at, seq) WHERE finished_at IS NOT NULL;
 
--- Ends the wait of the first open job of a key when a job of the key is reopened, released or ended, by Portico or by
--- hand. A trigger sees what was committed while its statement waited for locks; the statement itself does not.
+-- Unblocks the first open job of a key when a job of the key is reopened, released or ended, by Portico or
+-- manually. A trigger sees rows committed while its statement waited for locks; the statement itself does
+-- not.
 CREATE FUNCTION jobs_order() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   UPDATE jobs SET blocked = false
@@ -217,14 +222,14 @@ FOR EACH ROW
 WHEN (NEW.order_key IS NOT NULL AND (OLD.status <> NEW.status OR (OLD.owner IS NOT NULL AND NEW.owner IS NULL)))
 EXECUTE FUNCTION jobs_order();
 
--- Ended attempts: all that failed, were released or died, and successes with an answer or before a replay.
+-- Ended attempts: all that failed, were released or crashed, and successes with an answer or before a replay.
 CREATE TABLE attempts (
   seq BIGINT GENERATED ALWAYS AS IDENTITY (MAXVALUE 9007199254740991) PRIMARY KEY,
   job BIGINT NOT NULL,
   attempt INTEGER NOT NULL,
   outcome TEXT NOT NULL CHECK (outcome IN ('done', 'retry', 'dead', 'released', 'crashed')),
   started_at BIGINT NOT NULL,
-  -- Null if nobody saw the end.
+  -- Null for a crash, whose end was not recorded.
   duration BIGINT,
   process TEXT COLLATE "C" NOT NULL,
   -- The answer to a forwarded delivery: its status and its first kilobyte.
@@ -235,7 +240,7 @@ CREATE TABLE attempts (
 
 CREATE INDEX attempts_job ON attempts (job, seq);
 
--- A trigger, because the statement that counts a crash has overwritten the owner when it is done.
+-- A trigger, because it still sees the owner that the statement which counts the crash overwrites.
 CREATE FUNCTION record_crash() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   INSERT INTO attempts (job, attempt, outcome, started_at, process)
@@ -246,15 +251,16 @@ END $$;
 CREATE TRIGGER jobs_crash AFTER UPDATE OF crashes ON jobs
   FOR EACH ROW WHEN (NEW.crashes > OLD.crashes) EXECUTE FUNCTION record_crash();
 
--- The last heartbeat of each target. A target with open jobs gets its first one when it is found. Jobs of targets
--- without a recent heartbeat expire.
+-- The last heartbeat of each target. A target that no process runs gets its first one when a heartbeat finds
+-- open jobs for it. Jobs of targets without a recent heartbeat expire.
 CREATE TABLE targets (
   name TEXT COLLATE "C" PRIMARY KEY,
   seen_at BIGINT NOT NULL
 );
 
--- Where each rule of retention continues, in whichever process: the time and the key of the last entry that it looked
--- at. Behind that entry an index holds rows that were removed and not yet vacuumed, which a step must not read again.
+-- Where each rule of retention continues, in any process: the time and the key of the last entry that it
+-- examined. Before that entry, indexes contain removed rows that are not vacuumed yet, which a step must not
+-- scan again.
 CREATE TABLE retention_cursors (
   rule TEXT COLLATE "C" PRIMARY KEY,
   at BIGINT NOT NULL,
@@ -262,8 +268,8 @@ CREATE TABLE retention_cursors (
 ) WITH (fillfactor = 50);
 INSERT INTO retention_cursors (rule, at, seq) VALUES ('ended', 0, 0), ('unhandled', 0, 0), ('excess', 0, 0);
 
--- The dedup keys of handled deliveries that retention removed, so that a late repeat is still recognised. A key is
--- removed by its age, or when there are too many.
+-- The dedup keys of handled deliveries that retention removed, so that a late repeat is still recognised. A
+-- key is removed by its age, or if there are too many.
 CREATE TABLE remembered_keys (
   seq BIGINT GENERATED ALWAYS AS IDENTITY (MAXVALUE 9007199254740991) PRIMARY KEY,
   source TEXT COLLATE "C" NOT NULL,
@@ -276,16 +282,16 @@ CREATE TABLE remembered_keys (
 
 CREATE INDEX remembered_keys_age ON remembered_keys (received_at);
 
--- Checkpoints of work that exactly one process may do: the planned time of a schedule's last delivery, and the end of
--- the last alert's period. A mark moves in the commit that stores the delivery.
+-- Checkpoints of work that exactly one process may do: the planned time of a schedule's last delivery, and
+-- the end of the last alert's period. A checkpoint moves in the commit that stores the delivery.
 CREATE TABLE checkpoints (
   seq BIGINT GENERATED ALWAYS AS IDENTITY (MAXVALUE 9007199254740991) PRIMARY KEY,
   name TEXT COLLATE "C" NOT NULL UNIQUE,
   at BIGINT NOT NULL
 ) WITH (fillfactor = 50);
 
--- Deliveries that a program stored in its own transaction. A service turns them into deliveries with jobs, because only
--- the service knows the handlers.
+-- Deliveries that a program stored in its own transaction. A service turns them into deliveries with jobs,
+-- because only the service knows the handlers.
 CREATE TABLE enqueued (
   seq BIGINT GENERATED ALWAYS AS IDENTITY (MAXVALUE 9007199254740991) PRIMARY KEY,
   id TEXT COLLATE "C" NOT NULL,
@@ -298,8 +304,8 @@ CREATE TABLE enqueued (
 
 -- Access.
 
--- Tokens for REST and GraphQL. A token has 256 random bits, so its plain digest cannot be reversed; the token itself is
--- shown once. `scopes` are separated by spaces.
+-- Tokens for REST and GraphQL. A token has 256 random bits, so its plain digest cannot be reversed; the token
+-- itself is shown once. `scopes` are separated by spaces.
 CREATE TABLE api_tokens (
   seq BIGINT GENERATED ALWAYS AS IDENTITY (MAXVALUE 9007199254740991) PRIMARY KEY,
   name TEXT COLLATE "C" NOT NULL,
@@ -314,7 +320,8 @@ CREATE TABLE api_tokens (
 -- The name of a revoked token may be used again.
 CREATE UNIQUE INDEX api_tokens_name ON api_tokens (name) WHERE revoked_at IS NULL;
 
--- Refusals (`action` 0) and what people did (`action` 1), for the auditevents endpoint. `data` is a JSON object.
+-- Refused requests (`action` 0) and actions of users (`action` 1), for the auditevents endpoint. `data` is a
+-- JSON object.
 CREATE TABLE audit_events (
   seq BIGINT GENERATED ALWAYS AS IDENTITY (MAXVALUE 9007199254740991) PRIMARY KEY,
   at BIGINT NOT NULL,

@@ -7,12 +7,13 @@ CREATE TABLE users (
   id INTEGER PRIMARY KEY AUTOINCREMENT,
   name TEXT NOT NULL,
   email TEXT NOT NULL,
-  -- When the user was last changed, or one more than before if the clock says less. 0 if a row was inserted by hand.
+  -- When the user was last changed, or one more than before if the clock went back. 0 for rows inserted
+  -- manually.
   version INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 
--- Counts updates and deletes, so that a list can tell whether it is still current. A create needs no entry: it moves the
--- counter of AUTOINCREMENT.
+-- Counts updates and deletes, so that a list can tell whether it is still current. Creates are counted by
+-- AUTOINCREMENT.
 CREATE TABLE user_changes (
   n INTEGER NOT NULL,
   changed_at INTEGER NOT NULL
@@ -25,16 +26,17 @@ END;
 CREATE TRIGGER users_removed AFTER DELETE ON users BEGIN
   UPDATE user_changes SET n = n + 1, changed_at = CAST(unixepoch('subsec') * 1000 AS INTEGER);
 END;
--- Portico sets the version itself; this is for changes by hand.
+-- Portico sets the version itself; this trigger handles manual changes.
 CREATE TRIGGER users_version AFTER UPDATE OF name, email ON users WHEN new.version = old.version BEGIN
   UPDATE users SET version = max(old.version + 1, CAST(unixepoch('subsec') * 1000 AS INTEGER)) WHERE id = new.id;
 END;
 
--- Changes of users in commit order, whoever makes them. The newest event is never removed: a reader resumes at the last
--- event that it has seen, and `at` tells that event from another one of the same number, such as in an older copy.
+-- Changes of users in commit order, including those made by other programs. The newest event is never
+-- removed: a reader resumes at the last event that it has seen, and `at` distinguishes that event from
+-- another with the same number, such as in an older copy.
 CREATE TABLE user_events (
   seq INTEGER PRIMARY KEY,
-  -- created, updated or deleted; start for the first event, which is about no user.
+  -- created, updated or deleted; start for the first event, which has no user.
   type TEXT NOT NULL,
   -- The version that the user got, or the time of the deletion.
   at INTEGER NOT NULL,
@@ -46,8 +48,9 @@ CREATE TABLE user_events (
 INSERT INTO user_events (type, at, user_id, name, email)
 VALUES ('start', CAST(unixepoch('subsec') * 1000 AS INTEGER), 0, '', '');
 
--- The id of the last user whose creation is an event. Ids follow the order of commits, so creates store no event, which
--- keeps them cheap: readers, and the first change of any user, add the events of all users above `last`.
+-- The id of the last user whose creation is an event. Ids follow the order of commits, so creates store no
+-- event, which keeps them cheap: readers, and the first change of any user, add the events of all users above
+-- `last`.
 CREATE TABLE user_feed (
   last INTEGER NOT NULL
 ) STRICT;
@@ -69,7 +72,7 @@ WHEN EXISTS (SELECT 1 FROM users WHERE id > (SELECT last FROM user_feed)) BEGIN
   FROM users WHERE id > (SELECT last FROM user_feed) ORDER BY id;
   UPDATE user_feed SET last = (SELECT max(id) FROM users);
 END;
--- On the version alone: a change by hand gets its version in a second update, which adds the event.
+-- Only for a new version: a manual change gets its version in a second update, which adds the event.
 CREATE TRIGGER users_updated_event AFTER UPDATE ON users WHEN new.version <> old.version BEGIN
   INSERT INTO user_events (type, at, user_id, name, email)
   VALUES ('updated', new.version, new.id, new.name, new.email);
@@ -79,8 +82,8 @@ CREATE TRIGGER users_deleted_event AFTER DELETE ON users BEGIN
   VALUES ('deleted', CAST(unixepoch('subsec') * 1000 AS INTEGER), old.id, old.name, old.email);
 END;
 
--- The event up to which changes of users became deliveries: one row, or none if no forward address wants them. Retention
--- keeps the events above it while `moved_at` is recent.
+-- The event up to which changes of users became deliveries: one row, or none if no forward address wants
+-- them. Retention keeps the events above it while `moved_at` is recent.
 CREATE TABLE user_relay (
   id INTEGER PRIMARY KEY CHECK (id = 1),
   position INTEGER NOT NULL,
@@ -108,45 +111,46 @@ CREATE TABLE imports (
   key TEXT PRIMARY KEY,
   line INTEGER NOT NULL,
   moved_at INTEGER NOT NULL,
-  -- A digest of everything up to that line: an import that resumes must start the same.
+  -- A digest of all lines so far: an import that resumes must start with the same content.
   digest TEXT
 ) STRICT, WITHOUT ROWID;
 
 -- Deliveries.
 
--- Deliveries with their bodies byte for byte; never changed, only removed by retention. `seq` is the order of arrival,
--- `id` the public id. No index on `id`: see delivery_zones.
+-- Deliveries with their exact bodies; never changed, only removed by retention. `seq` is the order of
+-- arrival, `id` the public id. There is no index on `id`: see delivery_zones.
 CREATE TABLE deliveries (
   seq INTEGER PRIMARY KEY,
   id TEXT NOT NULL,
   -- The name of the signed source; empty for /webhook itself.
   source TEXT NOT NULL,
   event TEXT,
-  -- Where the handler's data is in the body (RFC 6901).
+  -- JSON pointer to the handler's data in the body (RFC 6901).
   data_pointer TEXT NOT NULL,
   content_type TEXT,
   body BLOB NOT NULL,
   received_at INTEGER NOT NULL,
-  -- The sender's own id of the delivery, or its digest if the id is long.
+  -- The sender's id of the delivery, or its digest if the id is long.
   dedup_key TEXT,
   -- The kept headers of the request as a JSON object, names in lower case; null for most deliveries.
   headers TEXT,
   -- The traceparent of the request, followed by a space and the tracestate if there is one.
   trace TEXT,
-  -- The sender's name of an event that its source renames, as GitHub's push is new_commit; null if `event` is that name.
+  -- The sender's name of an event that its source renames, as GitHub's push is new_commit; null if `event` is
+  -- that name.
   sender_event TEXT
 ) STRICT;
 
--- Storing a repeat fails here, whichever process got the first one.
+-- Rejects a repeated delivery, even if another process stored the first one.
 CREATE UNIQUE INDEX deliveries_dedup ON deliveries (source, dedup_key) WHERE dedup_key IS NOT NULL;
 
--- Portico stores the highest `seq` here when it removes deliveries, so that none is used again. AUTOINCREMENT would write
--- this row in every commit.
+-- Portico stores the highest `seq` here when it removes deliveries, so that no `seq` is reused. AUTOINCREMENT
+-- would write this row in every commit.
 INSERT INTO sqlite_sequence (name, seq) VALUES ('deliveries', 0);
 
--- Ranges of consecutive deliveries with their lowest and highest `id`, to find a delivery by its id. An index would need
--- an entry for each delivery, a third of the cost of storing one, and only people look up ids. Deliveries above the last
--- zone are in no zone yet.
+-- Ranges of consecutive deliveries with their lowest and highest `id`, to find a delivery by its id. An index
+-- would need an entry for each delivery, a third of the cost of storing one, and lookups by id are rare.
+-- Deliveries above the last zone are in no zone yet.
 CREATE TABLE delivery_zones (
   last_seq INTEGER PRIMARY KEY,
   first_seq INTEGER NOT NULL,
@@ -161,8 +165,8 @@ CREATE TABLE inbox_size (
 ) STRICT;
 INSERT INTO inbox_size (part, bytes) VALUES (0, 0);
 
--- The work for a delivery: one job for each target, a handler or a forward address. An open job may be claimed from
--- `due_at` on; a claim moves `due_at` to the end of its lease.
+-- The work for a delivery: one job for each target, a handler or a forward address. An open job may be
+-- claimed from `due_at` on; a claim moves `due_at` to the end of its lease.
 CREATE TABLE jobs (
   seq INTEGER PRIMARY KEY AUTOINCREMENT,
   delivery INTEGER NOT NULL REFERENCES deliveries (seq),
@@ -176,22 +180,24 @@ CREATE TABLE jobs (
   order_key TEXT,
   error TEXT,
   finished_at INTEGER,
-  -- How often the process that ran the job crashed, or stalled beyond its lease. That counts as no attempt. Jobs with
-  -- several crashes run one at a time.
+  -- How often the process that ran the job crashed, or stalled beyond its lease. Such an
+  -- attempt does not count. Jobs with several crashes run one at a time.
   crashes INTEGER NOT NULL DEFAULT 0,
-  -- Whether an open job is behind another one with its order key. The head of a key does not wait: the leased job of the
-  -- key, or else the first open one. So each job that does not wait can be claimed once it is due, and claims never look
-  -- at those that wait.
+  -- Whether an open job is behind another job with its order key. The head of a key is never blocked: its
+  -- leased job or, without one, its first open job. So every unblocked job can be claimed once it is due, and
+  -- claims never examine blocked jobs.
   blocked INTEGER NOT NULL DEFAULT 0,
   -- When the lease of an open job began.
   claimed_at INTEGER,
-  -- How long the successful attempt took and which process made it, so that a success needs no row in `attempts`.
+  -- How long the successful attempt took and which process made it, so that a success needs no row in
+  -- `attempts`.
   duration INTEGER,
   ended_by TEXT,
-  -- The time before which the job is not due, if its target has a rule for that; a replay clears it. By the clock of the
-  -- system, where `due_at` follows the clock of the process.
+  -- The time before which the job is not due, if its target has a rule for that; a replay clears it. It is in
+  -- the system's time, whereas `due_at` follows the clock of the process.
   run_at INTEGER,
-  -- A job that is due at once gets an earlier `due_at` by its priority, so that jobs_due is in the order of claims.
+  -- The priority of a job that is due at once makes its `due_at` earlier, so that jobs_due has the order of
+  -- claims.
   priority INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 
@@ -207,8 +213,8 @@ CREATE INDEX jobs_dead_target ON jobs (target, finished_at) WHERE status = 'dead
 -- For retention, which removes deliveries in the order in which their jobs ended.
 CREATE INDEX jobs_ended ON jobs (finished_at) WHERE finished_at IS NOT NULL;
 
--- Triggers choose the head of an order key, because a person may end or reopen a job by hand. A new job looks for the
--- head when it is stored.
+-- Triggers determine the head of an order key, because jobs may be ended or reopened manually. For a new job,
+-- the INSERT determines whether it is blocked.
 CREATE TRIGGER jobs_end AFTER UPDATE OF status ON jobs
 WHEN NEW.order_key IS NOT NULL AND OLD.status = 'open' AND NEW.status <> 'open'
 BEGIN
@@ -220,7 +226,7 @@ BEGIN
       WHERE target = NEW.target AND order_key = NEW.order_key AND status = 'open' ORDER BY seq LIMIT 1));
 END;
 
--- A reopened or released job may come before or behind the current head.
+-- A reopened or released job may belong before or after the current head.
 CREATE TRIGGER jobs_return AFTER UPDATE OF status, owner ON jobs
 WHEN NEW.order_key IS NOT NULL AND NEW.status = 'open'
   AND (OLD.status <> 'open' OR (OLD.owner IS NOT NULL AND NEW.owner IS NULL))
@@ -241,14 +247,14 @@ BEGIN
           AND NOT head.blocked AND head.seq <> other.seq AND (head.owner IS NOT NULL OR head.seq < other.seq)));
 END;
 
--- Ended attempts: all that failed, were released or died, and successes with an answer or before a replay.
+-- Ended attempts: all that failed, were released or crashed, and successes with an answer or before a replay.
 CREATE TABLE attempts (
   seq INTEGER PRIMARY KEY AUTOINCREMENT,
   job INTEGER NOT NULL,
   attempt INTEGER NOT NULL,
   outcome TEXT NOT NULL CHECK (outcome IN ('done', 'retry', 'dead', 'released', 'crashed')),
   started_at INTEGER NOT NULL,
-  -- Null if nobody saw the end.
+  -- Null for a crash, whose end was not recorded.
   duration INTEGER,
   process TEXT NOT NULL,
   -- The answer to a forwarded delivery: its status and its first kilobyte.
@@ -259,21 +265,21 @@ CREATE TABLE attempts (
 
 CREATE INDEX attempts_job ON attempts (job);
 
--- A trigger, because the statement that counts a crash has overwritten the owner when it is done.
+-- A trigger, because it still sees the owner that the statement which counts the crash overwrites.
 CREATE TRIGGER jobs_crash AFTER UPDATE OF crashes ON jobs WHEN new.crashes > old.crashes
 BEGIN
   INSERT INTO attempts (job, attempt, outcome, started_at, process)
   VALUES (old.seq, old.attempts, 'crashed', coalesce(old.claimed_at, old.due_at), coalesce(old.owner, ''));
 END;
 
--- The last heartbeat of each target. A target with open jobs gets its first one when it is found. Jobs of targets
--- without a recent heartbeat expire.
+-- The last heartbeat of each target. A target that no process runs gets its first one when a heartbeat finds
+-- open jobs for it. Jobs of targets without a recent heartbeat expire.
 CREATE TABLE targets (
   name TEXT PRIMARY KEY,
   seen_at INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- Where each rule of retention continues: the time and the key of the last entry that it looked at.
+-- Where each rule of retention continues: the time and the key of the last entry that it examined.
 CREATE TABLE retention_cursors (
   rule TEXT PRIMARY KEY,
   at INTEGER NOT NULL,
@@ -281,8 +287,8 @@ CREATE TABLE retention_cursors (
 ) STRICT, WITHOUT ROWID;
 INSERT INTO retention_cursors (rule, at, seq) VALUES ('ended', 0, 0), ('unhandled', 0, 0), ('excess', 0, 0);
 
--- The dedup keys of handled deliveries that retention removed, so that a late repeat is still recognised. A key is
--- removed by its age, or when there are too many.
+-- The dedup keys of handled deliveries that retention removed, so that a late repeat is still recognised. A
+-- key is removed by its age, or if there are too many.
 CREATE TABLE remembered_keys (
   seq INTEGER PRIMARY KEY AUTOINCREMENT,
   source TEXT NOT NULL,
@@ -295,16 +301,16 @@ CREATE TABLE remembered_keys (
 
 CREATE INDEX remembered_keys_age ON remembered_keys (received_at);
 
--- Checkpoints of work that exactly one process may do: the planned time of a schedule's last delivery, and the end of
--- the last alert's period. A mark moves in the commit that stores the delivery.
+-- Checkpoints of work that exactly one process may do: the planned time of a schedule's last delivery, and
+-- the end of the last alert's period. A checkpoint moves in the commit that stores the delivery.
 CREATE TABLE checkpoints (
   seq INTEGER PRIMARY KEY AUTOINCREMENT,
   name TEXT NOT NULL UNIQUE,
   at INTEGER NOT NULL
 ) STRICT;
 
--- Deliveries that a program stored in its own transaction. A service turns them into deliveries with jobs, because only
--- the service knows the handlers.
+-- Deliveries that a program stored in its own transaction. A service turns them into deliveries with jobs,
+-- because only the service knows the handlers.
 CREATE TABLE enqueued (
   seq INTEGER PRIMARY KEY AUTOINCREMENT,
   id TEXT NOT NULL,
@@ -317,8 +323,8 @@ CREATE TABLE enqueued (
 
 -- Access.
 
--- Tokens for REST and GraphQL. A token has 256 random bits, so its plain digest cannot be reversed; the token itself is
--- shown once. `scopes` are separated by spaces.
+-- Tokens for REST and GraphQL. A token has 256 random bits, so its plain digest cannot be reversed; the token
+-- itself is shown once. `scopes` are separated by spaces.
 CREATE TABLE api_tokens (
   seq INTEGER PRIMARY KEY AUTOINCREMENT,
   name TEXT NOT NULL,
@@ -333,7 +339,8 @@ CREATE TABLE api_tokens (
 -- The name of a revoked token may be used again.
 CREATE UNIQUE INDEX api_tokens_name ON api_tokens (name) WHERE revoked_at IS NULL;
 
--- Refusals (`action` 0) and what people did (`action` 1), for the auditevents endpoint. `data` is a JSON object.
+-- Refused requests (`action` 0) and actions of users (`action` 1), for the auditevents endpoint. `data` is a
+-- JSON object.
 CREATE TABLE audit_events (
   seq INTEGER PRIMARY KEY AUTOINCREMENT,
   at INTEGER NOT NULL,

@@ -104,7 +104,7 @@ export interface ClaimedJob {
   /** 1 for the first attempt. */
   readonly attempt: number;
   /**
-   * How often its process crashed. Together with attempt and owner it rejects a claim whose lease has ended.
+   * How often its process crashed. With attempt and owner it identifies the claim, so an expired one is rejected.
    */
   readonly crashes: number;
   /** Whether it has an order key. */

@@ -30,9 +30,9 @@ interface Restored extends CopiedFile {
 }
 
 /**
- * Replaces an SQLite database that is not in use by a backup. The copy is checked before the current database
- * is touched, which is kept beside it. Rejects with BackupError, DatabaseOpenError or the signal's reason;
- * the database is then unchanged.
+ * Replaces an SQLite database that is not in use by a backup, and keeps the previous database beside it.
+ * Until the copy is checked, the database is not touched. Rejects with BackupError, DatabaseOpenError or the
+ * signal's reason; the database is then unchanged.
  */
 export async function restoreBackup(
   from: string,

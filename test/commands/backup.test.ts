@@ -77,7 +77,7 @@ test('a restore refuses what is no sound backup, and changes nothing then', asyn
   const refusals = {
     none: /does not exist. Name a backup/,
     text: /not an SQLite database/,
-    other: /not a database of Portico/,
+    other: /not a Portico database/,
   };
   for (const [name, reason] of Object.entries({
     ...refusals,

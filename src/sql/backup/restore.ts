@@ -72,7 +72,7 @@ function requireBackup(path: string): void {
   opening(path, () => {
     using db = openReadConnection(path);
     if (appliedTo(db).length === 0)
-      throw new BackupError(`${path} is not a database of Portico. Name a backup.`);
+      throw new BackupError(`${path} is not a Portico database. Name a backup.`);
     pendingMigrations(db);
   });
 }

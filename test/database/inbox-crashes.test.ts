@@ -137,7 +137,7 @@ for (const [engine, open] of Object.entries(engines)) {
       await waitFor('it to be dead', () => running.settled.length === 1);
       const [job] = (await deliveries.find(id))?.jobs ?? [];
       assert.equal(job?.status, 'dead');
-      assert.match(job.error ?? '', /process ended/);
+      assert.match(job.error ?? '', /process crashed/);
       assert.equal(attempts.length, 0);
     });
   });

@@ -93,7 +93,7 @@ describe('a PostgreSQL server with a replica', { skip: withoutPostgres ?? false 
           unknownOutcome(users.create(USER)),
           endWait('pg_terminate_backend'),
         ]);
-        assert.match(lost.message, /not answered/);
+        assert.match(lost.message, /did not answer/);
         const began = performance.now();
         await within(15_000, () => unknownOutcome(users.create(USER)));
         const took = performance.now() - began;

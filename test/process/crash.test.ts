@@ -109,6 +109,6 @@ test('a delivery that kills its process is dead in the end, and those beside it 
   assert.equal(ends, 5);
   for (const { target, status, error } of service.jobs()) {
     assert.equal(status, target === 'handler:good' ? 'done' : 'dead');
-    if (status === 'dead') assert.match(error ?? '', /process ended/);
+    if (status === 'dead') assert.match(error ?? '', /process crashed/);
   }
 });

@@ -7,7 +7,7 @@ import { createService, loadConfig } from '../../src/index.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const REFUSED =
-  /webhook\.handlers\.paid cannot be isolated: a worker thread imports its handlers from a configuration module .* a function that is given in code cannot be sent to it/;
+  /webhook\.handlers\.paid cannot be isolated: a worker thread imports its handlers from a configuration module .* functions cannot be sent to it/;
 
 test('the plugin refuses to isolate a function that it is given', async () => {
   await using database = openDatabase('sqlite::memory:');

@@ -10,19 +10,19 @@ interface AuditLogOptions {
 
 /** Time between two writes, in milliseconds. */
 const INTERVAL = 500;
-/** Time between two removals, in milliseconds. */
+/** Time between two removals of old events, in milliseconds. */
 const PRUNE_INTERVAL = 60_000;
-/** Maximum number of events that wait for the database. */
+/** Maximum number of events waiting to be written. */
 const MAX_WAITING = 1_000;
-/** Refusals that are recorded one by one at once, and then in a second. */
+/** Token bucket for refusals recorded individually: its size, and the tokens added per second. */
 const BURST = 100;
 const PER_SECOND = 0.5;
-/** Maximum number of actions, and of refusals, that are kept: with texts of some hundred bytes each some 50 MB. */
+/** Maximum number of actions, and of refusals, that are kept: about 50 MB with a few hundred bytes each. */
 const MAX_EVENTS = 50_000;
 
 /**
- * Records events in batches, off the path of requests. Refusals beyond a rate become one event with their number, so that
- * clients can fill neither the database nor the log's own queue.
+ * Records events in batches, off the path of requests. Refusals beyond a rate are combined into one event
+ * with a count, so clients can fill neither the database nor the queue.
  */
 export class AuditLog implements Audit, AsyncDisposable {
   readonly #options: AuditLogOptions;
@@ -41,7 +41,7 @@ export class AuditLog implements Audit, AsyncDisposable {
     this.#refilledAt = performance.now();
   }
 
-  /** Starts to remove old events. */
+  /** Starts removing old events periodically. */
   start(): void {
     this.#pruning = setInterval(() => this.#prune(), PRUNE_INTERVAL).unref();
     this.#prune();
@@ -55,7 +55,7 @@ export class AuditLog implements Audit, AsyncDisposable {
     this.#timer ??= setTimeout(() => this.#flush(), INTERVAL).unref();
   }
 
-  /** Writes what waits, and resolves once that is stored or lost. */
+  /** Writes the waiting events; resolves once they are stored or the write has failed. */
   async [Symbol.asyncDispose](): Promise<void> {
     clearInterval(this.#pruning);
     clearTimeout(this.#timer);
@@ -76,7 +76,7 @@ export class AuditLog implements Audit, AsyncDisposable {
     this.#timer = undefined;
     const events = [...this.#waiting, ...this.#surplus.take(now)];
     this.#waiting = [];
-    // What is gathered still waits for the end of its time.
+    // The suppressed events stay until their period ends.
     if (this.#surplus.size > 0) this.#timer = setTimeout(() => this.#flush(), INTERVAL).unref();
     if (events.length === 0) return;
     const { store, onError } = this.#options;
@@ -92,21 +92,24 @@ export class AuditLog implements Audit, AsyncDisposable {
   }
 }
 
-/** What is recorded beside who and what; texts of clients are cut. */
+/** Details of an event. Long texts from clients are truncated. */
 export type AuditData = Readonly<Record<string, string | number | undefined>>;
 
-/** Something that has happened. */
+/** An event to record. */
 export interface AuditEntry {
-  /** Who did it: the name of a user or token; `anonymous` without one. */
+  /** The name of the user or token; `anonymous` if there is none. */
   readonly principal: string;
-  /** In Actuator's style: `AUTHENTICATION_FAILURE`. */
+  /** The type in Actuator's style, for example `AUTHENTICATION_FAILURE`. */
   readonly type: string;
   readonly data: AuditData;
-  /** Whether somebody changed the service or saw its inside; the others are refusals, of which clients choose the number. */
+  /**
+   * Whether the caller changed the service or read its internals. Other events are refusals, and clients
+   * control how many of them there are.
+   */
   readonly isAction: boolean;
 }
 
-/** Takes note of what has happened, off the path of the request. Never throws, never waits. */
+/** Records events off the path of the request. Never throws and never waits. */
 export interface Audit {
   record(entry: AuditEntry): void;
 }
@@ -116,32 +119,35 @@ export interface AuditEvent extends AuditEntry {
   readonly at: number;
 }
 
-/** Which events are asked for. */
+/** Selects events. */
 interface AuditQuery {
   readonly principal?: string | undefined;
   readonly type?: string | undefined;
-  /** In milliseconds since 1970; events of that moment are left out. */
+  /** Only events after this time, exclusive, in milliseconds since 1970. */
   readonly after?: number | undefined;
   readonly limit: number;
 }
 
-/** Keeps events. Fails with StoreUnavailableError. */
+/** Stores events. Fails with StoreUnavailableError. */
 export interface AuditStore {
   append(events: readonly AuditEvent[]): Promise<void>;
   /** The latest events, oldest first. */
   find(query: AuditQuery): MaybePromise<readonly AuditEvent[]>;
-  /** Removes what happened before `before`, and the oldest beyond `max` actions and `max` refusals; resolves to how many. */
+  /**
+   * Removes events older than `before`, and the oldest beyond `max` actions and `max` refusals. Resolves to
+   * the number of removed events.
+   */
   prune(before: number, max: number): Promise<number>;
 }
 
-/** Who did something without saying who. */
+/** The principal of a caller without credentials. */
 export const ANONYMOUS = 'anonymous';
 
-/** Maximum length of a text. */
+/** Maximum length of a text, in UTF-16 units. */
 const MAX_TEXT = 200;
 const MAX_FIELDS = 12;
 
-/** An entry whose texts, which clients may have chosen, are short and can be stored and shown. */
+/** Truncates an entry's texts, which clients may have chosen, and replaces their control characters. */
 export function boundedEntry({ principal, type, data, isAction }: AuditEntry): AuditEntry {
   const fields = Object.entries(data)
     .filter(([, value]) => value !== undefined)
@@ -162,9 +168,9 @@ function clean(text: string): string {
     .replace(/\p{Cc}/gu, '\ufffd');
 }
 
-/** How long events are gathered before their number is written, in milliseconds. */
+/** How long suppressed events are counted before the counts are written, in milliseconds. */
 const PERIOD = 10_000;
-/** Kinds that are counted apart; all others count together. */
+/** Maximum number of kinds counted separately; all further kinds share one count. */
 const MAX_KINDS = 50;
 
 interface Gathered {
@@ -172,7 +178,7 @@ interface Gathered {
   count: number;
 }
 
-/** Events beyond the rate, by their kind: what happened at which door, not who did it. */
+/** Counts the events beyond the rate by type, door and code, regardless of the principal. */
 class SuppressedAudit {
   readonly #kinds = new Map<string, Gathered>();
   #until: number | undefined;
@@ -191,7 +197,7 @@ class SuppressedAudit {
     else gathered.count++;
   }
 
-  /** One event for each kind once their time is over, before that none; all of them with an infinite time. */
+  /** One event for each kind once the period is over, none before; an infinite `now` takes them at once. */
   take(now: number): readonly AuditEvent[] {
     if (this.#until === undefined || now < this.#until) return [];
     const events = [...this.#kinds.values()].map(({ first, count }) => {

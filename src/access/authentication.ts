@@ -4,7 +4,7 @@ import { attemptSource } from '../core/addresses.ts';
 import { type MaybePromise, whenReady } from '../core/maybe-promise.ts';
 import type { Authenticator, FailureLimit } from './basic.ts';
 
-/** Users who may come in by Basic, and the scopes that each of them has beside their roles. */
+/** Authenticates users with Basic; `scopes` are granted to each user in addition to the roles. */
 interface BasicAccess {
   readonly authenticate: Authenticator;
   readonly scopes: readonly string[];
@@ -19,11 +19,11 @@ interface AuthenticationOptions {
   readonly now: () => number;
 }
 
-/** Tells who makes a request by its Authorization header. */
+/** Identifies the caller of a request by its Authorization header. */
 export class Authentication {
   readonly #options: AuthenticationOptions;
   readonly #users = new Map<string, KnownCaller>();
-  /** Checks that are under way: requests with the same token share one. */
+  /** Checks in progress by digest; requests with the same token share one. */
   readonly #checking = new Map<string, Promise<KnownCaller>>();
 
   constructor(options: AuthenticationOptions) {
@@ -31,8 +31,9 @@ export class Authentication {
   }
 
   /**
-   * The caller of an Authorization header; undefined without one, or for a scheme that is not taken. A known token needs no
-   * promise. Throws or rejects with HttpProblem for credentials that are not good, StoreUnavailableError.
+   * The caller of an Authorization header; undefined without a header, or for a scheme that is not accepted.
+   * Returns synchronously for a known token. Throws or rejects with HttpProblem for invalid credentials, or
+   * with StoreUnavailableError.
    */
   callerOf(
     header: string | undefined,
@@ -52,12 +53,12 @@ export class Authentication {
     return this.#check(token, digest, attemptSource(ctx.client));
   }
 
-  /** Whether credentials that were good still are. */
+  /** Whether the credentials of an authenticated caller are still valid. */
   isValid(caller: KnownCaller): boolean {
     return caller.isValidAt(this.#options.now());
   }
 
-  /** Right tokens cannot be guessed, so known ones come in whatever their address has tried. */
+  /** Checks an unknown token. The failure limit applies only here, since a known token is not a guess. */
   #check(token: string, digest: string, address: string): MaybePromise<KnownCaller> {
     const { challenges, failures, sources } = this.#options;
     const refusal = failures.refusal(address);
@@ -68,7 +69,7 @@ export class Authentication {
     }
     const running = this.#checking.get(digest);
     if (running !== undefined) return running;
-    // Guesses are hopeless; counting them bounds what they cost.
+    // Tokens are too long to guess; counting failures bounds the cost of checking them.
     const found = whenReady(this.#ask(sources, 0, token, digest), (caller) => this.#settle(caller, address));
     if (!(found instanceof Promise)) return found;
     const checking = found.finally(() => this.#checking.delete(digest));
@@ -76,7 +77,7 @@ export class Authentication {
     return checking;
   }
 
-  /** Asks one source after the other, each only when those before do not know the token. */
+  /** Asks the sources in order until one knows the token. */
   #ask(
     sources: readonly TokenProvider[],
     index: number,
@@ -106,7 +107,7 @@ export class Authentication {
       if (verdict === undefined) throw challenges.invalid;
       if (verdict instanceof HttpProblem) throw verdict;
       const { name, roles } = verdict;
-      // One object for each user, of whom there are as many as were configured.
+      // One object per user; configuration bounds the number of users.
       const known = this.#users.get(name);
       if (known !== undefined) return known;
       const caller = new KnownCaller({ kind: 'user', name, scopes: new Set([...roles, ...basic.scopes]) });
@@ -116,13 +117,13 @@ export class Authentication {
   }
 }
 
-/** What a token may consist of (RFC 6750 2.1, b64token). */
+/** The syntax of a token (RFC 6750 2.1, b64token). */
 const TOKEN = /^[A-Za-z0-9\-._~+/]+=*$/;
 const SCHEME = 'bearer ';
-/** A longer token is none of ours, in characters. */
+/** Maximum length of a token, in characters. */
 const MAX_TOKEN = 8 * 1024;
 
-/** The token of an Authorization header, not looked at yet; undefined for another scheme. */
+/** The token of an Authorization header, unchecked; undefined for another scheme. */
 export function bearerToken(header: string): string | undefined {
   if (header.slice(0, SCHEME.length).toLowerCase() !== SCHEME) return undefined;
   let start = SCHEME.length;
@@ -130,14 +131,14 @@ export function bearerToken(header: string): string | undefined {
   return header.slice(start);
 }
 
-/** Whether a text can be a token at all. */
+/** Whether a text has the syntax of a token. */
 export function isToken(text: string): boolean {
   return text.length <= MAX_TOKEN && TOKEN.test(text);
 }
 
 /**
- * What a token is looked up by. A look-up by the token itself would take longer the more of it is right; nobody can choose
- * what the digest begins with.
+ * The key by which a token is looked up. The time of a lookup by the token itself would reveal how much of a
+ * guess is right; a client cannot choose the first bytes of a digest.
  */
 export function tokenDigest(token: string): string {
   return hash('sha256', token, 'hex');
@@ -146,15 +147,18 @@ export function tokenDigest(token: string): string {
 const REALM = 'realm="portico"';
 const BASIC = `Basic ${REALM}, charset="UTF-8"`;
 
-/** The refusals of credentials, with the challenges of RFC 6750 3 (Bearer) and of RFC 7617 where passwords are taken too. */
+/**
+ * Refusals of credentials, with challenges for Bearer (RFC 6750 3) and, if passwords are accepted, Basic (RFC
+ * 7617).
+ */
 export class Challenges {
   /** The request has no credentials. */
   readonly missing: HttpProblem;
-  /** They are wrong, have expired or are revoked. */
+  /** The credentials are wrong, expired or revoked. */
   readonly invalid: HttpProblem;
-  /** They cannot be read. */
+  /** The credentials are malformed. */
   readonly malformed: HttpProblem;
-  /** Whether passwords are taken beside tokens. */
+  /** Whether passwords are accepted in addition to tokens. */
   readonly takesPasswords: boolean;
   readonly #basic: string;
 
@@ -172,7 +176,7 @@ export class Challenges {
     );
   }
 
-  /** The caller is known and lacks a scope. */
+  /** The caller is authenticated but lacks a scope. */
   lacksScope(scope: string): HttpProblem {
     const message = `The credentials lack the scope ${scope}`;
     return this.#refusal(403, 'LACKS_SCOPE', message, `error="insufficient_scope", scope="${scope}"`);
@@ -184,13 +188,14 @@ export class Challenges {
   }
 }
 
-/** Where tokens are known from. */
+/** Looks up and checks tokens. */
 export interface TokenProvider {
-  /** The caller of a token that is known, by its digest: without waiting for anything. */
+  /** The caller of a known token, by the token's digest; never waits. */
   find(digest: string, now: number): KnownCaller | undefined;
   /**
-   * Looks again for a token that `find` did not know; undefined for one that is not good. Throws or rejects with
-   * HttpProblem or StoreUnavailableError when that cannot be told now. "stale" is a genuine token that has expired, which is nobody's guess.
+   * Checks a token that `find` does not know. Returns undefined for an invalid token, and "stale" for a
+   * genuine one that has expired, which does not count as a guess. Throws or rejects with HttpProblem or
+   * StoreUnavailableError if the token cannot be checked now.
    */
   check?(token: string, digest: string): MaybePromise<KnownCaller | 'stale' | undefined>;
 }

@@ -13,33 +13,38 @@ import {
   verifyPassword,
 } from './passwords.ts';
 
-/** The authenticated user, why credentials are not even checked (429 or 503), or undefined for wrong ones. */
+/**
+ * The authenticated user, a refusal to check the credentials (429 or 503), or undefined for wrong
+ * credentials.
+ */
 export type Verdict = Principal | HttpProblem | undefined;
 
-/** Maps the value of an Authorization header, sent from an address, to a verdict. */
+/** Judges the value of an Authorization header that a client at an address sent. */
 export type Authenticator = (header: string | undefined, address: string) => Verdict | Promise<Verdict>;
 
 interface AuthenticatorOptions extends FailureLimitOptions {
-  /** The limit on failures, where other ways to authenticate share it; default one of its own. */
+  /** A failure limit shared with other authentication methods; by default each authenticator creates one. */
   readonly failures?: FailureLimit;
 }
 
-/** Concurrent checks of hashes: each takes memory and a thread of the pool, which files and DNS use too. */
+/**
+ * Maximum concurrent checks of hashes: each takes memory and a thread of the pool that files and DNS use too.
+ */
 const CHECKS_AT_ONCE = 2;
 const WAITING_CHECKS = 32;
-/** Maximum remembered addresses of one user. */
+/** Maximum number of addresses remembered for each user. */
 const MAX_SOURCES = 100;
 
-/** The user of right credentials, and their addresses. */
+/** A user whose credentials were correct, and the addresses that sent them. */
 interface Proven {
   readonly principal: Principal;
   readonly sources: Set<string>;
 }
 
 /**
- * Authenticates against a fixed list of users. The cost of a hashed password is paid once: right credentials are
- * recognised by a keyed digest afterwards. An address with too many failures gets 429 for wrong and right credentials
- * alike, so that guessing reveals nothing; except those that were right from that address before.
+ * Authenticates against a fixed list of users. A correct password is hashed once and recognised by a keyed
+ * digest afterwards. An address with too many failures gets 429 for correct credentials too, so that guessing
+ * reveals nothing, unless the same credentials were correct from that address before.
  * Throws UserNameError, EmptySecretError or PasswordHashError for invalid users.
  */
 export function authenticator(
@@ -50,7 +55,7 @@ export function authenticator(
   const { failures = new FailureLimit(options) } = options;
   const bounded = semaphore(CHECKS_AT_ONCE, WAITING_CHECKS, BUSY);
   const key = randomBytes(32);
-  // At most one entry per password of a user: nothing else is ever right.
+  // At most one entry per configured password: only correct credentials are added.
   const proven = new Map<string, Proven>();
   const checking = new Map<string, Promise<Principal | undefined>>();
 
@@ -91,7 +96,7 @@ export function authenticator(
     const known = proven.get(id);
     if (known?.sources.has(source)) return known.principal;
 
-    // Concurrent requests with the same credentials share the check; it is one guess.
+    // Concurrent requests with the same credentials share one check, which counts as one guess.
     let check = checking.get(id);
     if (check === undefined) {
       const refusal = failures.refusal(source);
@@ -119,10 +124,10 @@ const BUSY = new HttpProblem(503, 'TOO_MANY_LOGINS', 'Too many log-ins at once',
   headers: { 'retry-after': '1' },
 });
 
-/** A user that may log in. Two entries with one name are two passwords of one user. */
+/** A user that may log in. Two entries with the same name give that user two passwords. */
 export interface BasicUser {
   readonly user: string;
-  /** The password itself, or its hash as `$scrypt$...` or `$argon2id$...`. */
+  /** The password, or its hash as `$scrypt$...` or `$argon2id$...`. */
   readonly password: string;
   readonly roles: readonly string[];
 }
@@ -149,7 +154,7 @@ export function parseBasicAuth(header: string | undefined): Credentials | undefi
   const encoded = header === undefined ? undefined : CREDENTIALS.exec(header)?.[1];
   if (encoded === undefined) return undefined;
   const bytes = Buffer.from(encoded, 'base64');
-  // Node's decoder forgives missing padding and stray bits; one text must have one spelling.
+  // Node's decoder accepts missing padding and stray bits; only the canonical encoding is valid here.
   if (bytes.toString('base64') !== encoded) return undefined;
   let text: string;
   try {
@@ -162,7 +167,7 @@ export function parseBasicAuth(header: string | undefined): Credentials | undefi
   return { user: text.slice(0, colon), password: text.slice(colon + 1) };
 }
 
-/** A user name that no Basic header can carry. */
+/** A Basic header cannot carry the user name. */
 export class UserNameError extends ExpectedError {
   override readonly name = 'UserNameError';
   readonly code = 'USER_NAME';
@@ -175,8 +180,8 @@ interface HashedUser {
 }
 
 /**
- * Reads the users. Throws UserNameError, EmptySecretError or PasswordHashError for a user that could not log in, or as
- * whom everybody could.
+ * Reads the users. Throws UserNameError, EmptySecretError or PasswordHashError for a user that cannot log in
+ * or that needs no password.
  */
 export function userTable(users: readonly BasicUser[]) {
   const plain: { readonly digest: Buffer; readonly principal: Principal }[] = [];
@@ -194,8 +199,8 @@ export function userTable(users: readonly BasicUser[]) {
   }
   return {
     /**
-     * The user of a password. Every user is compared, name and password at once, so that the time reveals neither which
-     * users exist nor how close a guess was.
+     * The user with these credentials. Compares name and password together with those of every user, so that
+     * the time reveals neither which users exist nor how close a guess is.
      */
     byPassword(credentials: Credentials): Principal | undefined {
       const digest = digestPair(credentials);
@@ -203,7 +208,9 @@ export function userTable(users: readonly BasicUser[]) {
       for (const known of plain) if (timingSafeEqual(known.digest, digest)) found = known.principal;
       return found;
     },
-    /** The user of a hashed password; an unknown name takes as long. Undefined when there are no hashes. */
+    /**
+     * Finds the user of a hashed password; takes as long for unknown names. Undefined if there are no hashes.
+     */
     byHash: hashed.length === 0 ? undefined : hashCheck(hashed),
   };
 }
@@ -233,15 +240,15 @@ function digestPair({ user, password }: Credentials): Buffer {
 interface AttemptLimitOptions {
   /** Maximum failures of an address within a window. */
   readonly max: number;
-  /** Length of a window, from the first failure in it on, in milliseconds. */
+  /** Length of a window in milliseconds, starting with its first failure. */
   readonly windowMs: number;
-  /** Maximum addresses; a new one replaces the one that failed first. */
+  /** Maximum number of addresses; a new address replaces the one that failed first. */
   readonly maxAddresses: number;
   /** A monotonic clock, in milliseconds. */
   readonly now: () => number;
 }
 
-/** Counts the failed attempts of each address, in one window for all. */
+/** Counts the failed attempts of each address, in one window for all addresses. */
 export class AttemptLimit {
   readonly #options: AttemptLimitOptions;
   readonly #failures = new Map<string, number>();
@@ -251,12 +258,12 @@ export class AttemptLimit {
     this.#options = options;
   }
 
-  /** The time until the address may try again, in milliseconds; 0 when it may now. */
+  /** The time until the address may try again, in milliseconds; 0 if it may now. */
   waitOf(address: string): number {
     return this.#failuresOf(address) < this.#options.max ? 0 : this.#windowEnd - this.#options.now();
   }
 
-  /** Counts a failure; true when it is the one that reaches the limit. */
+  /** Counts a failure; returns whether it is the one that reaches the limit. */
   fail(address: string): boolean {
     const { max, windowMs, maxAddresses, now } = this.#options;
     const failures = this.#failuresOf(address) + 1;
@@ -267,7 +274,7 @@ export class AttemptLimit {
     return failures === max;
   }
 
-  /** Uncounts a failure. */
+  /** Takes back a counted failure. */
   forgive(address: string): void {
     const failures = this.#failures.get(address) ?? 0;
     if (failures > 1) this.#failures.set(address, failures - 1);
@@ -285,9 +292,9 @@ export class AttemptLimit {
 }
 
 export interface FailureLimitOptions {
-  /** Failed attempts of one address within a minute after which it has to wait; default 10, 0 for no limit. */
+  /** Failed attempts of one address within a minute before it has to wait; default 10, 0 for no limit. */
   readonly maxFailures?: number | undefined;
-  /** Called when an address reaches that limit. */
+  /** Called when an address reaches the limit. */
   readonly onLimit?: ((address: string) => void) | undefined;
   /** A monotonic clock, in milliseconds. */
   readonly now?: () => number;
@@ -296,7 +303,7 @@ export interface FailureLimitOptions {
 const WINDOW = 60_000;
 const MAX_ADDRESSES = 10_000;
 
-/** The limit on failed attempts of one address, for all ways to authenticate at a door. */
+/** Limits the failed attempts of each address, for all authentication methods of a door. */
 export class FailureLimit {
   readonly #limit: AttemptLimit;
   readonly #onLimit: (address: string) => void;
@@ -311,7 +318,7 @@ export class FailureLimit {
     this.#onLimit = onLimit;
   }
 
-  /** The refusal of an attempt from a source that has to wait; undefined when it may try. */
+  /** The refusal of an attempt from a source that has to wait; undefined if it may try. */
   refusal(source: string): HttpProblem | undefined {
     const wait = this.#limit.waitOf(source);
     if (wait <= 0) return undefined;
@@ -326,8 +333,8 @@ export class FailureLimit {
   }
 
   /**
-   * Counts a failure before the outcome of a check is known, or a thousand concurrent guesses would all be checked.
-   * The result settles it.
+   * Counts a failure before its check has finished, so that concurrent guesses cannot exceed the limit. Call
+   * the returned function with the outcome; it takes the failure back if the check succeeded.
    */
   expectFailure(source: string): (hasFailed: boolean) => void {
     const reached = this.#limit.fail(source);
@@ -339,8 +346,8 @@ export class FailureLimit {
 }
 
 /**
- * Makes what lets `atOnce` tasks run while at most `waiting` others wait. It rejects with `full`, without running the task,
- * when the queue is full.
+ * Creates a function that runs at most `atOnce` tasks concurrently while at most `waiting` others wait. It
+ * rejects with `full`, without running the task, if the queue is full.
  */
 export function semaphore(atOnce: number, waiting: number, full: Error) {
   const queue: (() => void)[] = [];
@@ -349,7 +356,7 @@ export function semaphore(atOnce: number, waiting: number, full: Error) {
   return async <T>(task: () => Promise<T>): Promise<T> => {
     if (running < atOnce) running++;
     else if (queue.length >= waiting) throw full;
-    // A task that ends hands its place to the next one, so that no other can take it in between.
+    // A finished task passes its place to the next in the queue, so a newcomer cannot take it in between.
     else await new Promise<void>((resolve) => queue.push(resolve));
     try {
       return await task();

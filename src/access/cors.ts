@@ -1,31 +1,31 @@
 import type { RequestContext } from '@portico/transport';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 
-/** Which pages of other origins may use a door. */
+/** Configures which pages of other origins may use a door. */
 export interface CorsOptions {
-  /** Origins such as `https://app.example.com`; `*` for every one. */
+  /** Origins such as `https://app.example.com`; `*` allows every origin. */
   readonly origins: readonly string[];
-  /** Whether browsers may send cookies and passwords of their own along; default false. */
+  /** Whether browsers may send cookies and stored passwords; default false. */
   readonly credentials?: boolean | undefined;
   /** How long browsers may remember an answer to a preflight, in seconds; default 600. */
   readonly maxAge?: number | undefined;
 }
 
 const DEFAULT_MAX_AGE = 600;
-/** What pages may read beside the fields that they always may. */
+/** Header fields that pages may read in addition to the CORS-safelisted ones. */
 const EXPOSED =
   'x-request-id, x-error-code, x-total-count, etag, link, location, preference-applied, ratelimit, ratelimit-policy, retry-after, www-authenticate';
 
 type Fields = Readonly<Record<string, string>>;
 
 /**
- * Writes the header fields by which browsers let pages of other origins read replies (Fetch, "CORS protocol"). Preflights
- * are answered by `addPreflights`.
+ * Adds the header fields that let pages of other origins read replies (Fetch, "CORS protocol").
+ * `addPreflights` answers preflights.
  */
 export class CorsPolicy {
   readonly options: CorsOptions;
   readonly #byOrigin: ReadonlyMap<string, Fields>;
-  /** For an origin that is not among them, and for no origin. */
+  /** Fields for an origin that is not listed, and for requests without an origin. */
   readonly #others: Fields;
   readonly #takesAll: boolean;
 
@@ -56,13 +56,13 @@ export class CorsPolicy {
     return (origin === undefined ? undefined : this.#byOrigin.get(origin)) ?? this.#others;
   }
 
-  /** Has the reply to a request carry them. */
+  /** Adds the fields to the reply. */
   apply(ctx: Pick<RequestContext, 'headers' | 'addHeaders'>): void {
     ctx.addHeaders(this.fieldsFor(ctx.headers.origin));
   }
 }
 
-/** The policy of some options; undefined when no origin is among them. */
+/** Creates the policy of some options; undefined if they list no origin. */
 export function corsPolicy(options: CorsOptions | undefined): CorsPolicy | undefined {
   return options === undefined || options.origins.length === 0 ? undefined : new CorsPolicy(options);
 }
@@ -70,8 +70,8 @@ export function corsPolicy(options: CorsOptions | undefined): CorsPolicy | undef
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS'];
 
 /**
- * Answers preflights of a door, in a scope of their own: a hook in the scope of the door would keep the fast path from its
- * routes. `addOptions` adds the door's own replies to OPTIONS, which are those to no preflight.
+ * Answers preflights of a door in a separate scope: a hook in the door's scope would exclude its routes from
+ * the fast path. `addOptions` adds the door's replies to OPTIONS requests that are not preflights.
  */
 export function addPreflights(
   app: FastifyInstance,
@@ -85,7 +85,7 @@ export function addPreflights(
   const { origins, credentials = false, maxAge = DEFAULT_MAX_AGE } = policy.options;
   const shared = { origin: [...origins], credentials, maxAge, methods: METHODS, strictPreflight: false };
   app.register(async (scope) => {
-    // Loaded only where it is used.
+    // Loaded only if CORS is configured.
     const { default: cors } = await import('@fastify/cors');
     await scope.register(cors, {
       delegator: async (request: FastifyRequest) => ({ ...shared, preflight: isPreflight(request) }),

@@ -21,7 +21,7 @@ const CREDENTIALS = [
   'NO_KEYS',
 ] as const satisfies readonly ErrorCode[];
 
-/** What an access policy adds to the description of a REST door. */
+/** The security schemes and refusals that an access policy adds to a REST door's OpenAPI document. */
 export function accessApi({ rules }: AccessPolicy): Pick<DoorApi, 'security' | 'refusals'> {
   const { required, scopes, takesPasswords, hasRate, hasLoadLimits } = rules;
   const refusals: readonly ErrorCode[] = [
@@ -47,32 +47,35 @@ export function accessApi({ rules }: AccessPolicy): Pick<DoorApi, 'security' | '
 }
 
 type Authorize = NonNullable<Endpoint['authorize']>;
-/** How an access policy lets a request in. */
+/** Authorizes a request by an access policy. */
 type Enter = (policy: AccessPolicy, ctx: RequestContext) => ReturnType<Authorize>;
 
-/** What stands before the endpoints of a door. */
+/** Judge requests before a door's endpoints do. */
 export interface Guards {
-  /** Whose pages may read the replies; undefined where that is nobody's. */
+  /** Decides which other origins' pages may read replies; undefined if none may. */
   readonly cors: CorsPolicy | undefined;
-  /** What lets requests in; undefined where everybody may. */
+  /** Authorizes requests; undefined if the door is open to everyone. */
   readonly policy: AccessPolicy | undefined;
 }
 
-/** Has guards judge the requests of an endpoint before the endpoint does; without any it is the endpoint itself. */
+/**
+ * Wraps an endpoint so that the guards judge its requests first; returns the endpoint unchanged without
+ * guards.
+ */
 export function guarded(endpoint: Endpoint, { cors, policy }: Guards, enter: Enter): Endpoint {
   if (cors === undefined && policy === undefined) return endpoint;
   const { authorize } = endpoint;
   return {
     ...endpoint,
     authorize(ctx, bodyLength) {
-      // A page is to read refusals too.
+      // Pages must be able to read refusals too.
       cors?.apply(ctx);
       return whenReady(policy && enter(policy, ctx), () => authorize?.(ctx, bodyLength));
     },
   };
 }
 
-/** The same for a route of Fastify's own. */
+/** Returns a hook that does the same as `guarded` for a plain Fastify route. */
 export function guardHook({ cors, policy }: Guards, enter: Enter): onRequestHookHandler {
   return (request, reply, done) => {
     if (cors === undefined && policy === undefined) return done();
@@ -90,8 +93,8 @@ export function guardHook({ cors, policy }: Guards, enter: Enter): onRequestHook
 }
 
 /**
- * The values of a source until the credentials of its caller expire or are revoked; then `last`, or nothing, in the place
- * of the next one ends it. Returning it returns the source at once.
+ * Yields the values of a source until its caller's credentials expire or are revoked, then `last` if there is
+ * one, and ends. Returning the result returns the source at once.
  */
 export function whileValid<T>(
   source: AsyncIterable<T>,
@@ -121,7 +124,10 @@ export function whileValid<T>(
   return values;
 }
 
-/** The access policy of a plugin: one that is open already and that its opener disposes of, or one of its own. Rejects with ConfigError. */
+/**
+ * The access policy of a plugin. A policy that is passed in is used as it is, and its opener disposes of it;
+ * one that is opened from options is disposed of with the plugin. Rejects with ConfigError.
+ */
 export async function pluginPolicy(
   app: FastifyInstance,
   api: AccessPolicy | ApiOptions | undefined,

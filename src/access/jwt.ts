@@ -19,7 +19,7 @@ import { type JsonPointer, parsePointer, valueAt } from '../core/json.ts';
 import type { TokenProvider } from './authentication.ts';
 import type { JwtOptions, PolicySetting } from './open-policy.ts';
 
-/** Opens the tokens of an identity provider, and what follows its keys. Throws ConfigError. */
+/** Opens the token provider of an identity provider, and its keys. Throws ConfigError. */
 export function openJwt(options: JwtOptions, setting: PolicySetting) {
   const { issuer, audience, jwks } = options;
   if (issuer === undefined || audience === undefined || jwks === undefined) {
@@ -37,24 +37,24 @@ export function openJwt(options: JwtOptions, setting: PolicySetting) {
   return { source, keys };
 }
 
-/** Timeout of a read of the keys, in milliseconds. */
+/** Timeout for fetching the keys, in milliseconds. */
 const TIMEOUT = 5_000;
-/** The pause between two reads for keys that tokens name and nobody knows, in milliseconds. */
+/** Minimum time between two fetches caused by tokens with an unknown key id, in milliseconds. */
 const COOLDOWN = 30_000;
-/** How old the keys may be, in milliseconds: a key that is withdrawn is not used any longer. */
+/** Maximum age of fetched keys, in milliseconds; limits how long a withdrawn key is accepted. */
 const MAX_AGE = 600_000;
 
-/** The keys of an identity provider; disposing of it ends what follows their file. */
+/** The keys of an identity provider. Disposing of it stops watching their file. */
 export interface JwtKeys extends Disposable {
   readonly get: JWTVerifyGetKey;
 }
 
-/** The keys at a URL, or in a file, which is followed. Throws ConfigError. */
+/** The keys at a URL or in a file, which is watched for changes. Throws ConfigError. */
 function jwtKeys(place: string, { resolve, log, name }: PolicySetting): JwtKeys {
   const what = `${name}: api.jwt.jwks`;
   if (/^https?:\/\//i.test(place)) {
     const url = URL.parse(place);
-    if (url === null) throw new ConfigError([`${what} is no URL`]);
+    if (url === null) throw new ConfigError([`${what} is not a valid URL`]);
     const get = createRemoteJWKSet(url, {
       timeoutDuration: TIMEOUT,
       cooldownDuration: COOLDOWN,
@@ -92,14 +92,17 @@ function keysOf(text: string, what: string): JWTVerifyGetKey {
   try {
     return createLocalJWKSet(JSON.parse(text) as JSONWebKeySet);
   } catch {
-    throw new ConfigError([`${what} names a file that is no JSON Web Key Set`]);
+    throw new ConfigError([`${what} names a file that is not a JSON Web Key Set`]);
   }
 }
 
 /** Reads the scopes of a token's claims. */
 export type ReadScopes = (claims: Readonly<Record<string, unknown>>) => ReadonlySet<string>;
 
-/** Makes what reads the scopes from a claim, which is named or pointed to: texts with spaces between them (RFC 8693), or a list. */
+/**
+ * Creates a reader of scopes from a claim, given by name or JSON pointer. The claim is a text with the scopes
+ * separated by spaces (RFC 8693), or a list of texts.
+ */
 export function scopesReader(claim: string): ReadScopes {
   const pointer: JsonPointer = claim.startsWith('/') ? (parsePointer(claim) ?? [claim]) : [claim];
   return (claims) => {
@@ -109,24 +112,29 @@ export function scopesReader(claim: string): ReadScopes {
   };
 }
 
-/** Signatures with public keys only: a shared secret would let everybody who checks tokens make some too. */
+/**
+ * Public-key algorithms only: with a shared secret, every service that verifies tokens could also issue them.
+ */
 const ALGORITHMS = [
   ...['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'],
   ...['ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519'],
 ];
 const MAX_CACHE_BYTES = 8 * 1024 * 1024;
-/** What an entry takes beside its token, in bytes; its claims are about as long as the token. */
+/** Estimated size of a cache entry without its token, in bytes; its claims are about as long as the token. */
 const ENTRY_BYTES = 600;
-/** How long a token is known without another look at the keys, in milliseconds: one whose key was withdrawn is refused then. */
+/**
+ * How long a verified token is cached, in milliseconds; limits how long a token of a withdrawn key is
+ * accepted.
+ */
 const KNOWN_FOR = 300_000;
 
-/** What tokens of an identity provider have to be. */
+/** Requirements on the tokens of an identity provider. */
 interface JwtRules {
   readonly issuer: string;
   readonly audience: readonly string[];
   /** The claim with the scopes, by name or JSON pointer. */
   readonly scopesClaim: string;
-  /** In milliseconds. */
+  /** Tolerated clock difference, in milliseconds. */
   readonly clockSkew: number;
 }
 
@@ -134,17 +142,17 @@ export interface JwtTokensOptions extends JwtRules {
   /** The keys of the issuer. */
   readonly keys: JWTVerifyGetKey;
   readonly log: { warn(fields: object, message: string): void };
-  /** What verified tokens may take, in bytes; default 8 MiB. */
+  /** Maximum size of the cache of verified tokens, in bytes; default 8 MiB. */
   readonly maxCacheBytes?: number;
 }
 
 interface Verified {
   caller: KnownCaller;
-  /** Until when it need not be verified again, in milliseconds since the epoch. */
+  /** When the token has to be verified again, in milliseconds since the epoch. */
   until: number;
 }
 
-/** Tokens that an identity provider has signed (RFC 7519). */
+/** Verifies tokens signed by an identity provider (RFC 7519), and caches the results. */
 export class JwtTokens implements TokenProvider {
   readonly #options: JwtTokensOptions;
   readonly #rules: JWTVerifyOptions;
@@ -165,7 +173,7 @@ export class JwtTokens implements TokenProvider {
     this.#verified = new GenerationalCache(options.maxCacheBytes ?? MAX_CACHE_BYTES);
   }
 
-  /** The size of the tokens that are remembered, in bytes. */
+  /** The size of the cached tokens, in bytes. */
   get bytes(): number {
     return this.#verified.bytes;
   }
@@ -191,7 +199,7 @@ export class JwtTokens implements TokenProvider {
       return await jwtVerify(token, this.#options.keys, this.#rules);
     } catch (error) {
       if (!(error instanceof errors.JWKSMultipleMatchingKeys)) throw error;
-      // A token that does not name its key may be of any.
+      // A token without a key id may have been signed with any of the keys.
       for await (const key of error) {
         try {
           return await jwtVerify(token, key, this.#rules);
@@ -216,10 +224,10 @@ export class JwtTokens implements TokenProvider {
     return caller;
   }
 
-  /** What a failure says of a token. Throws HttpProblem when the keys could not be read. */
+  /** The verdict on a token that failed verification. Throws HttpProblem if the keys could not be read. */
   #judge(error: unknown): 'stale' | undefined {
-    // The issuer has signed it, but it has expired or is meant for somebody else. Of a key that is not known nobody can
-    // tell that the issuer has it: such a token is a guess.
+    // The issuer signed the token, but it has expired or is for another audience. A token with an unknown key
+    // may come from anyone, so it counts as a guess.
     if (error instanceof errors.JWTExpired || error instanceof errors.JWTClaimValidationFailed)
       return 'stale';
     const areKeysMissing = error instanceof errors.JWKSTimeout || error instanceof errors.JWKSInvalid;
@@ -235,7 +243,7 @@ export class JwtTokens implements TokenProvider {
   }
 }
 
-/** Whom a token names: its subject, or else its client; one that names nobody is a caller by itself. */
+/** The identity in a token: its subject, else its client. A token without either is a separate caller. */
 function identityOf({ sub, client_id, azp }: JWTPayload, digest: string) {
   if (isName(sub)) return { name: sub, id: `jwt:${sub}` };
   const client = [client_id, azp].find(isName);

@@ -13,32 +13,32 @@ import { type AccessPolicy, createAccessPolicy } from './policy.ts';
 import { Load, type RateRule } from './rates.ts';
 import { type FixedToken, FixedTokens, StoredTokens, type TokenStore } from './tokens.ts';
 
-/** Access to REST and GraphQL, as the configuration has it. */
+/** Configures access to REST and GraphQL. */
 export interface ApiOptions {
   /** Operations that need credentials; default none. */
   readonly required?: Required;
   /** Tokens by name. */
   readonly tokens?: ApiTokensConfig | undefined;
-  /** Default `users:read`. */
+  /** Scope that reading needs; default `users:read`. */
   readonly readScope?: string;
-  /** Default `users:write`. */
+  /** Scope that writing needs; default `users:write`. */
   readonly writeScope?: string;
-  /** Scopes of your own, which tokens may have beside these two; default none. */
+  /** Additional scopes that tokens may have; default none. */
   readonly scopes?: readonly string[];
-  /** Scopes of each of `users`, by Basic; default none, and no Basic. */
+  /** Scopes that each of `users` has with Basic; default none, which disables Basic. */
   readonly basic?: readonly string[];
   readonly users?: readonly BasicUser[];
-  /** Wrong credentials from one address within a minute; default 10, 0 for no limit. */
+  /** Failed attempts of one address within a minute before it has to wait; default 10, 0 for no limit. */
   readonly maxFailures?: number;
-  /** Requests of each client, like `100/s`; default any number. */
+  /** Maximum rate of each client, like `100/s`; default no limit. */
   readonly rate?: string | undefined;
-  /** How many may come at once after a pause; default as many as the rate has in its unit. */
+  /** Requests that a client may send at once after a pause; default the number in `rate`. */
   readonly burst?: number;
-  /** Delay of the event loop above which requests are refused, in milliseconds; default 0, no limit. */
+  /** Refuse requests while the event loop delay exceeds this, in milliseconds; default 0, no limit. */
   readonly maxLoopDelay?: number;
-  /** Time that a write has waited above which further ones are refused, in milliseconds; default 0, no limit. */
+  /** Refuse writes while a write has waited longer than this, in milliseconds; default 0, no limit. */
   readonly maxWriteDelay?: number;
-  /** Tells that time: `database.writeDelay`. */
+  /** Returns the time that a write has waited, in milliseconds: `database.writeDelay`. */
   readonly writeDelay?: (() => number) | undefined;
   /** Tokens of an identity provider; default none. */
   readonly jwt?: JwtOptions;
@@ -46,20 +46,20 @@ export interface ApiOptions {
   readonly stored?: TokenStore | undefined;
 }
 
-/** The tokens of an identity provider that are accepted. */
+/** Configures which tokens of an identity provider are accepted. */
 export interface JwtOptions {
   readonly issuer?: string | undefined;
-  /** One of them has to be the token's. */
+  /** Accepted audiences; a token must have at least one of them. */
   readonly audience?: string | readonly string[] | undefined;
-  /** Its keys: the URL or the path of a JSON Web Key Set. */
+  /** The provider's keys: the URL or the path of a JSON Web Key Set. */
   readonly jwks?: string | undefined;
   /** The claim with the scopes, by name or JSON pointer; default `scope`. */
   readonly scopesClaim?: string;
-  /** In milliseconds; default 30,000. */
+  /** Tolerated clock difference, in milliseconds; default 30,000. */
   readonly clockSkew?: number;
 }
 
-/** What an access policy is opened with. */
+/** The context in which an access policy is opened. */
 export interface PolicySetting {
   readonly resolve: SecretResolver;
   /** The name of the configuration in messages. */
@@ -69,9 +69,9 @@ export interface PolicySetting {
     warn(fields: object, message: string): void;
     error(fields: object, message: string): void;
   };
-  /** Gets the secrets that tokens have from now on, before any entry of the log could show them. */
+  /** Receives new secrets of tokens before a log entry can contain them. */
   readonly onSecrets?: ((secrets: readonly string[]) => void) | undefined;
-  /** Called for each refusal that no status of a reply tells. */
+  /** Called for each refusal that the status of the reply does not show. */
   readonly onRefused?: OnRefused | undefined;
 }
 
@@ -111,7 +111,7 @@ export async function openAccessPolicy(
   return policy;
 }
 
-/** Opens where tokens are known from, as resources of `opening`. */
+/** Opens the token providers, as resources of `opening`. */
 async function openSources(
   options: ApiOptions,
   setting: PolicySetting,
@@ -121,7 +121,7 @@ async function openSources(
   const sources: TokenProvider[] = [opening.use(liveTokens(tokens, setting, knownScopes(options))).source];
   if (stored !== undefined) sources.push(opening.use(new StoredTokens(stored, setting)));
   if (hasProvider(jwt)) {
-    // Loaded only where it is used.
+    // Loaded only if it is configured.
     const { openJwt } = await import('./jwt.ts');
     const { source, keys } = openJwt(jwt, setting);
     opening.use(keys);
@@ -139,12 +139,15 @@ function hasProvider({ issuer, audience, jwks }: JwtOptions): boolean {
   return issuer !== undefined || audience !== undefined || jwks !== undefined;
 }
 
-/** The tokens of the configuration, which follow the files of their secrets. */
+/** The configured tokens, reloaded when a file with a secret changes. */
 interface LiveTokens extends Disposable {
   readonly source: FixedTokens;
 }
 
-/** Reads `api.tokens`; when a file changes they are read again, and stay as they are where that fails. Throws ConfigError. */
+/**
+ * Reads `api.tokens`, and again when a file changes; a failed reload keeps the old tokens. Throws
+ * ConfigError.
+ */
 function liveTokens(
   value: unknown,
   { resolve, name, log, onSecrets }: Pick<PolicySetting, 'resolve' | 'name' | 'log' | 'onSecrets'>,
@@ -190,35 +193,35 @@ function liveTokens(
 
 const UNITS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000 };
 
-/** The rule of a rate such as `100/s`; a burst of 0 is as many as the rate has in its unit. */
+/** The rule of a rate such as `100/s`; a burst of 0 means the number in the rate. */
 function rateRule(rate: string, burst: number): RateRule {
   const [count = '', unit = ''] = rate.split('/');
   const limit = Number(count);
   return { limit, windowMs: UNITS[unit] ?? 1_000, burst: burst === 0 ? limit : burst };
 }
 
-/** Shorter secrets could be guessed, in characters. */
+/** Minimum length of a secret, in characters; shorter ones could be guessed. */
 const MIN_SECRET = 16;
 
-/** The tokens of the configuration, and the files that they were read from. */
+/** The configured tokens, and the files that their secrets come from. */
 interface ReadTokens {
   readonly tokens: readonly FixedToken[];
-  /** Their absolute paths. */
+  /** Absolute paths. */
   readonly files: readonly string[];
 }
 
-/** What tokens are read with. */
+/** The context in which tokens are read. */
 interface TokenReading {
-  /** What messages call them. */
+  /** The path of the tokens in messages. */
   readonly path: string;
   readonly resolve: SecretResolver;
-  /** The scopes that exist; undefined where that is not known, and then any scope may be. */
+  /** The known scopes; undefined accepts any scope. */
   readonly scopes: readonly string[] | undefined;
 }
 
 /**
- * Reads `api.tokens`. Appends one line per problem to `problems`, never with a secret in it; with problems the result is
- * incomplete.
+ * Reads `api.tokens`. Appends one line per problem to `problems`, never quoting a secret; the result is
+ * incomplete if there are problems.
  */
 export function readApiTokens(
   value: unknown,

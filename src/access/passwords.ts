@@ -1,7 +1,8 @@
 import crypto, { hash, timingSafeEqual } from 'node:crypto';
 import { ExpectedError } from '../core/errors.ts';
 
-// As a whole: Node 24 began without argon2, and naming a member that is missing would stop every start.
+// Imports the default export for argon2: early releases of Node 24 lack it, and importing it by name would
+// fail there.
 
 type PasswordAlgorithm = 'scrypt' | 'argon2id';
 
@@ -24,7 +25,10 @@ export type PasswordHash = {
     }
 );
 
-/** A text that begins like a password hash is invalid; it may be a secret, so the message does not quote it. */
+/**
+ * A text that begins like a password hash is invalid. The message does not quote it, since it may be a
+ * secret.
+ */
 export class PasswordHashError extends ExpectedError {
   override readonly name = 'PasswordHashError';
   readonly code = 'PASSWORD_HASH';
@@ -34,11 +38,12 @@ export class PasswordHashError extends ExpectedError {
   }
 }
 
-/** Maximum memory of a check, in KiB; it takes a second or two at most. */
+/** Maximum memory of a check, in KiB. */
 const MAX_MEMORY = 256 * 1024;
+/** Maximum cost of a check, in the unit of `costOf`: a second or two. */
 const MAX_WORK = 1024 * 1024;
 
-/** The cost of new hashes, as OWASP recommends: 32 MiB for scrypt, 19 for argon2id. */
+/** Parameters of new hashes as OWASP recommends: 32 MiB for scrypt, 19 MiB for argon2id. */
 const DEFAULTS = {
   scrypt: { algorithm: 'scrypt', logN: 15, blockSize: 8, parallelism: 3 },
   argon2id: { algorithm: 'argon2id', memory: 19_456, passes: 2, parallelism: 1 },
@@ -52,7 +57,7 @@ const SCRYPT = new RegExp(
 const ARGON2ID = new RegExp(
   `^\\$argon2id\\$v=19\\$${number('m')},${number('t')},${number('p')}\\$${base64}\\$${base64}$`,
 );
-/** How hashes begin, those of other programs too; no password does. */
+/** Prefixes of hashes, also those of other programs; a password must not begin like this. */
 const HASHED = /^\$(?:scrypt|argon2(?:i|d|id)?|pbkdf2[\w-]*|bcrypt[\w-]*|2[abxy]?|1|5|6|7|y|gy)\$/;
 
 /** Whether a configured password is a hash. */
@@ -76,7 +81,7 @@ export function parsePasswordHash(text: string): PasswordHash {
   throw new PasswordHashError('is neither a whole $scrypt$ nor a whole $argon2id$ one');
 }
 
-/** Canonical base64 only: no padding, no stray bits. */
+/** Decodes canonical base64, without padding or stray bits. */
 function bytesOf(text: string, min: number, max: number): Buffer {
   const bytes = Buffer.from(text, 'base64');
   if (text !== '' && (toBase64(bytes) !== text || bytes.length < min || bytes.length > max)) {
@@ -106,22 +111,22 @@ function memoryOf(hash: PasswordHash): number {
   return hash.algorithm === 'argon2id' ? hash.memory : (hash.blockSize * 2 ** hash.logN) / 8;
 }
 
-/** The work of a check: its memory in KiB times how often it is filled. */
+/** The work of a check: its memory in KiB times the number of passes over it. */
 export function costOf(hash: PasswordHash): number {
   return memoryOf(hash) * (hash.algorithm === 'argon2id' ? hash.passes : hash.parallelism);
 }
 
-/** Verifies a password. It may take a second, on a thread of the pool. */
+/** Verifies a password on a thread of the pool, which may take a second or two. */
 export async function verifyPassword(password: string, hash: PasswordHash): Promise<boolean> {
   return crypto.timingSafeEqual(await derive(password, hash), hash.hash);
 }
 
-/** A random hash of the same cost that no password matches, for names that do not exist. */
+/** A random hash of the same cost that no password matches, for checking unknown user names. */
 export function decoyOf(hash: PasswordHash): PasswordHash {
   return { ...hash, salt: crypto.randomBytes(hash.salt.length), hash: crypto.randomBytes(hash.hash.length) };
 }
 
-/** Hashes a password with a new salt; the text is what parsePasswordHash reads. */
+/** Hashes a password with a new salt, in the format that `parsePasswordHash` reads. */
 export async function hashPassword(password: string, algorithm: PasswordAlgorithm): Promise<string> {
   const salt = crypto.randomBytes(16);
   const made: PasswordHash = { ...DEFAULTS[algorithm], salt, hash: Buffer.alloc(32) };
@@ -137,7 +142,7 @@ function derive(password: string, made: PasswordHash): Promise<Buffer> {
   const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
   const done = (error: Error | null, derived: Buffer) => (error ? reject(error) : resolve(derived));
   if (made.algorithm === 'scrypt') {
-    // Twice the memory that `bounded` allows, since OpenSSL counts some more.
+    // Twice the memory that `bounded` allows, since OpenSSL needs a little more than the hash.
     const options = { N: 2 ** made.logN, r: made.blockSize, p: parallelism, maxmem: 2 * 1024 * MAX_MEMORY };
     crypto.scrypt(password, salt, hash.length, options, done);
   } else if (typeof crypto.argon2 === 'function') {
@@ -150,7 +155,7 @@ function derive(password: string, made: PasswordHash): Promise<Buffer> {
   return promise;
 }
 
-/** A configured secret is empty and would admit everybody. */
+/** A configured secret is empty and would let everyone in. */
 export class EmptySecretError extends ExpectedError {
   override readonly name = 'EmptySecretError';
   readonly code = 'EMPTY_SECRET';
@@ -160,15 +165,16 @@ export class EmptySecretError extends ExpectedError {
   }
 }
 
-/** The SHA-256 of a text's UTF-8 bytes: secrets of any length become comparable in constant time. */
+/** The SHA-256 of a text's UTF-8 bytes, which makes secrets of any length comparable in constant time. */
 export function digestOf(text: string): Buffer {
   return hash('sha256', text, 'buffer');
 }
 
 /**
- * Compares a presented secret with the configured ones, as text, in a time that depends on none of them. Without a
- * secret nothing matches; an empty one throws EmptySecretError.
- * Header values come as Latin-1: decode one as UTF-8 before presenting it where secrets may hold more.
+ * Creates a function that compares a presented secret with the configured ones in constant time. Without
+ * configured secrets nothing matches. Throws EmptySecretError if one is empty.
+ * Node decodes header values as Latin-1: if secrets may contain other characters, decode the value as UTF-8
+ * first.
  */
 export function secretMatcher(secrets: readonly string[]): (presented: string | undefined) => boolean {
   if (secrets.includes('')) throw new EmptySecretError();
@@ -177,7 +183,7 @@ export function secretMatcher(secrets: readonly string[]): (presented: string | 
     if (presented === undefined) return false;
     const digest = digestOf(presented);
     let matches = false;
-    // No early exit: which one matched must not show.
+    // No early exit, so that the time does not reveal which secret matched.
     for (const known of configured) if (timingSafeEqual(known, digest)) matches = true;
     return matches;
   };

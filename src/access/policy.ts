@@ -17,15 +17,15 @@ interface AccessPolicyOptions {
   readonly scopes: PermissionScopes;
   readonly authentication: Authentication;
   readonly challenges: Challenges;
-  /** How many requests a client may make; default any number. */
+  /** Limits the requests of each client; default no limit. */
   readonly rate?: ClientRate | undefined;
-  /** What refuses requests while the service is late; default nothing. */
+  /** Refuses requests while the service is overloaded; default no limit. */
   readonly load?: Load | undefined;
-  /** Called for each refusal that no status of a reply tells; default nobody. */
+  /** Called for each refusal that the status of the reply does not show. */
   readonly onRefused?: OnRefused | undefined;
 }
 
-/** Lets requests into REST and GraphQL, or refuses them. One access policy serves both doors. */
+/** Authorizes requests to REST and GraphQL. One access policy serves both doors. */
 export class AccessPolicy implements AsyncDisposable {
   readonly #options: AccessPolicyOptions;
   readonly #rateFields: ReturnType<typeof rateFields> | undefined;
@@ -36,7 +36,7 @@ export class AccessPolicy implements AsyncDisposable {
     this.#rateFields = options.rate && rateFields(options.rate.rule);
   }
 
-  /** Disposes of a resource with the access policy; returns it. */
+  /** Ties a resource to the access policy, which disposes of it; returns the resource. */
   use<T extends Disposable | AsyncDisposable>(resource: T): T {
     return this.#resources.use(resource);
   }
@@ -45,7 +45,7 @@ export class AccessPolicy implements AsyncDisposable {
     return this.#resources.disposeAsync();
   }
 
-  /** What it asks for, for descriptions. */
+  /** The requirements of the policy, for OpenAPI documents. */
   get rules() {
     const { required, scopes, challenges, rate, load } = this.#options;
     return {
@@ -58,19 +58,25 @@ export class AccessPolicy implements AsyncDisposable {
   }
 
   /**
-   * Admits a request that does one thing, before its body is read, and notes its caller. Throws or rejects with
-   * HttpProblem.
+   * Authorizes a request with one operation, before its body is read, and sets `ctx.caller`. Throws or
+   * rejects with HttpProblem.
    */
   authorize(ctx: RequestContext, need: Permission): MaybePromise<void> {
     return whenReady(this.authenticate(ctx), () => this.authorizeOperation(ctx, need));
   }
 
-  /** Admits a request whose operations are still to be read; `authorize` judges each. Throws or rejects with HttpProblem. */
+  /**
+   * Lets a request in before its operations are read; `authorizeOperation` judges each of them. Throws or
+   * rejects with HttpProblem.
+   */
   authorizeAny(ctx: RequestContext): MaybePromise<void> {
     return whenReady(this.authenticate(ctx), () => this.#requireCaller(ctx));
   }
 
-  /** Admits a request whose client may still send its credentials, to `admitLate`. Throws or rejects with HttpProblem. */
+  /**
+   * Identifies and counts a request; its client may still send credentials to `authenticateLate`. Throws or
+   * rejects with HttpProblem.
+   */
   authenticate(ctx: RequestContext): MaybePromise<void> {
     this.#refuseLate(undefined);
     const identified = this.#identify(ctx, ctx.headers.authorization);
@@ -78,18 +84,21 @@ export class AccessPolicy implements AsyncDisposable {
     return whenReady(identified, () => this.#countRequest(ctx));
   }
 
-  /** Admits a request with credentials that came behind its head, if they did. Throws or rejects with HttpProblem. */
+  /**
+   * Lets a request in with credentials that its client sent after the head, if it sent any. Throws or rejects
+   * with HttpProblem.
+   */
   authenticateLate(ctx: RequestContext, authorization: string | undefined): MaybePromise<void> {
     return whenReady(this.#identify(ctx, authorization), () => this.#requireCaller(ctx));
   }
 
-  /** Counts an operation beside that which its request was counted for. Throws HttpProblem. */
+  /** Counts a further operation of a request that was counted already. Throws HttpProblem. */
   countOperation(ctx: RequestContext): void {
     const quota = this.#options.rate?.take(clientKey(ctx), performance.now());
     if (quota?.isWithin === false) throw beyondRate(quota.wait);
   }
 
-  /** Judges one operation of a request that was authorized. Throws HttpProblem. */
+  /** Authorizes one operation of an authenticated request. Throws HttpProblem. */
   authorizeOperation(ctx: RequestContext, need: Permission): void {
     this.#refuseLate(need);
     const { required, scopes, challenges } = this.#options;
@@ -101,19 +110,22 @@ export class AccessPolicy implements AsyncDisposable {
     if (!caller.scopes.has(scope)) throw challenges.lacksScope(scope);
   }
 
-  /** Whether the caller of a request that was authorized may also do this; unlike `authorize` it refuses nothing. */
+  /** Whether the caller of an authorized request also has a permission; unlike `authorize`, never throws. */
   allows({ caller }: Pick<RequestContext, 'caller'>, need: Permission): boolean {
     const { required, scopes, authentication } = this.#options;
     if (!isRequired(required, need)) return true;
     return caller !== undefined && authentication.isValid(caller) && caller.scopes.has(scopes[need]);
   }
 
-  /** Whether what a request has opened may go on: its credentials may have expired or been revoked since. */
+  /** Whether a stream or WebSocket may continue, that is, its caller's credentials are still valid. */
   mayGoOn({ caller }: Pick<RequestContext, 'caller'>): boolean {
     return caller === undefined || this.#options.authentication.isValid(caller);
   }
 
-  /** Notes a refusal of which the status of the reply tells nothing: of an operation in a batch or on a WebSocket. */
+  /**
+   * Reports a refusal that the status of the reply does not show: of an operation in a batch or on a
+   * WebSocket.
+   */
   noteRefusal(ctx: RequestContext, error: unknown): void {
     const { onRefused } = this.#options;
     const { status, code } = toProblem(error);
@@ -158,7 +170,7 @@ export class AccessPolicy implements AsyncDisposable {
         },
       );
     } catch (error) {
-      // Wrong credentials are requests as well.
+      // Requests with wrong credentials count against the rate too.
       this.#countRequest(ctx);
       throw error;
     }
@@ -171,21 +183,23 @@ function beyondRate(wait: number): HttpProblem {
   });
 }
 
-/** What an access policy is made of. */
+/** Configures an access policy. */
 interface PolicyParts extends Pick<FailureLimitOptions, 'maxFailures' | 'onLimit'> {
   readonly required: Required;
   readonly scopes: PermissionScopes;
-  /** Where tokens are known from; each is asked for what those before do not know. */
+  /** Token providers, asked in this order. */
   readonly sources: readonly TokenProvider[];
   readonly users: readonly BasicUser[];
-  /** Scopes of each user beside the roles; without any there is no Basic. */
+  /** Scopes of each user in addition to the roles; an empty list disables Basic. */
   readonly basicScopes: readonly string[];
   readonly rate?: RateRule | undefined;
   readonly load?: Load | undefined;
   readonly onRefused?: OnRefused | undefined;
 }
 
-/** Makes the access policy of REST and GraphQL. Throws UserNameError, EmptySecretError or PasswordHashError. */
+/**
+ * Creates the access policy of REST and GraphQL. Throws UserNameError, EmptySecretError or PasswordHashError.
+ */
 export function createAccessPolicy(parts: PolicyParts): AccessPolicy {
   const { required, scopes, sources, users, basicScopes, onRefused } = parts;
   const takesPasswords = basicScopes.length > 0;

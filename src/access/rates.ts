@@ -1,13 +1,13 @@
 import { HttpProblem } from '@portico/transport';
 import type { Permission } from './permission.ts';
 
-/** How many requests a client may make. */
+/** The rate that each client may use. */
 export interface RateRule {
-  /** Requests in a window on average. */
+  /** Average number of requests per window. */
   readonly limit: number;
-  /** Of a window, in milliseconds. */
+  /** Length of a window, in milliseconds. */
   readonly windowMs: number;
-  /** Requests that may come at once after a pause. */
+  /** Requests that a client may send at once after a pause. */
   readonly burst: number;
 }
 
@@ -15,21 +15,22 @@ export interface RateRule {
 interface Quota {
   /** Whether the request is within the rate. */
   readonly isWithin: boolean;
-  /** Requests that may come at once now. */
+  /** Requests that the client may send at once now. */
   readonly remaining: number;
-  /** The time until the next request may come, in milliseconds; 0 for now. */
+  /** The time until the client may send the next request, in milliseconds; 0 for now. */
   readonly wait: number;
-  /** The time until all of the burst may come again, in milliseconds. */
+  /** The time until the client may use the whole burst again, in milliseconds. */
   readonly reset: number;
 }
 
-/** Maximum clients that are told apart. */
+/** Maximum number of tracked clients. */
 const MAX_CLIENTS = 50_000;
 
 /**
- * The rate of each client, as a bucket of tokens that is one number: the time at which it would be full (GCRA). A client
- * whose bucket is full needs no entry, so entries live in two generations, each for as long as a bucket takes to fill; past
- * the limit of clients the older one is forgotten early, which gives its clients a new burst.
+ * Limits the rate of each client with GCRA: one number per client, the time at which its token bucket is full
+ * again. A client with a full bucket needs no entry, so entries live in two generations, each as long as a
+ * bucket takes to fill. Beyond the maximum number of clients the older generation is dropped early, which
+ * gives its clients a new burst.
  */
 export class ClientRate {
   readonly rule: RateRule;
@@ -47,17 +48,17 @@ export class ClientRate {
     this.#fill = this.#interval * rule.burst;
   }
 
-  /** Clients that are told apart now. */
+  /** Number of tracked clients. */
   get clients(): number {
     return this.#young.size + this.#old.size;
   }
 
-  /** Counts a request of a client, unless it is beyond the rate; `now` is a monotonic clock in milliseconds. */
+  /** Counts a request of a client unless it exceeds the rate; `now` is a monotonic clock in milliseconds. */
   take(client: string, now: number): Quota {
     const full = Math.max(this.#fullAt(client, now), now);
     const next = full + this.#interval;
     const wait = next - this.#fill - now;
-    // Of times that are divided and added a little is lost.
+    // Tolerates floating-point error.
     if (wait > 1e-6) return { isWithin: false, remaining: 0, wait, reset: full - now };
     this.#young.set(client, next);
     return { isWithin: true, remaining: this.#left(next - now), wait: 0, reset: next - now };
@@ -77,10 +78,13 @@ export class ClientRate {
   }
 }
 
-/** The name of the policy in the fields. */
+/** The name of the policy in the header fields. */
 const POLICY = '"client"';
 
-/** Writes the fields of a rate, RateLimit and RateLimit-Policy (draft-ietf-httpapi-ratelimit-headers-10). */
+/**
+ * Creates a function that returns the fields RateLimit and RateLimit-Policy for a quota
+ * (draft-ietf-httpapi-ratelimit-headers-10).
+ */
 export function rateFields({ limit, windowMs, burst }: RateRule) {
   const sustained = `${POLICY};q=${limit};w=${seconds(windowMs)}`;
   const policy = burst === limit ? sustained : `${sustained}, "burst";q=${burst}`;
@@ -90,12 +94,12 @@ export function rateFields({ limit, windowMs, burst }: RateRule) {
   });
 }
 
-/** In whole seconds, and one at least where it is any time at all. */
+/** Milliseconds as whole seconds, rounded up. */
 export function seconds(ms: number): number {
   return Math.ceil(Math.max(0, ms) / 1_000 - 1e-9);
 }
 
-/** How late a service may be before it refuses requests. */
+/** Delays beyond which a service refuses requests. */
 interface LoadLimits {
   /** Delay of the event loop, in milliseconds; 0 for no limit. */
   readonly maxLoopDelay: number;
@@ -105,12 +109,12 @@ interface LoadLimits {
   readonly writeDelay: () => number;
 }
 
-/** How often the event loop is looked at, in milliseconds. */
+/** How often the event loop delay is measured, in milliseconds. */
 const INTERVAL = 50;
 
 /**
- * Refuses what a service that is late could only make later. It watches the event loop from the first request on: what the
- * start has kept busy is no reason to refuse one.
+ * Refuses requests while the service is overloaded. It measures the event loop from the first request on, so
+ * that the work of the start does not count.
  */
 export class Load implements Disposable {
   readonly #limits: LoadLimits;
@@ -121,7 +125,7 @@ export class Load implements Disposable {
     this.#limits = limits;
   }
 
-  /** Why a request is refused now; undefined when there is no reason. */
+  /** The refusal of a request that arrives now; undefined if the service is not overloaded. */
   refusal(need: Permission | undefined): HttpProblem | undefined {
     if (this.#limits.maxLoopDelay > 0) this.#timer ??= this.#watchLoop();
     if (this.#loopIsLate) return LATE;
@@ -136,7 +140,7 @@ export class Load implements Disposable {
 
   #watchLoop(): NodeJS.Timeout {
     let expected = performance.now() + INTERVAL;
-    // Timers come before the requests that have arrived meanwhile.
+    // Timers run before the requests that have arrived in the meantime, so these see the new value.
     return setInterval(() => {
       const now = performance.now();
       this.#loopIsLate = now - expected > this.#limits.maxLoopDelay;

@@ -3,17 +3,17 @@ import { StoreUnavailableError } from '../core/errors.ts';
 import type { MaybePromise } from '../core/maybe-promise.ts';
 import { type TokenProvider, tokenDigest } from './authentication.ts';
 
-/** A token as it is configured, its secrets read. */
+/** A configured token with its secrets. */
 export interface FixedToken {
   readonly name: string;
-  /** Any of them is the token, so that one can be replaced. */
+  /** Each of them is accepted, so that a secret can be replaced without downtime. */
   readonly secrets: readonly string[];
   readonly scopes: ReadonlySet<string>;
-  /** In milliseconds since the epoch; default never. */
+  /** Expiry, in milliseconds since the epoch; default never. */
   readonly expiresAt?: number | undefined;
 }
 
-/** The tokens of the configuration. */
+/** Provides the configured tokens. */
 export class FixedTokens implements TokenProvider {
   #byDigest: ReadonlyMap<string, KnownCaller> = new Map();
   #bySecret: ReadonlyMap<string, KnownCaller> = new Map();
@@ -22,7 +22,7 @@ export class FixedTokens implements TokenProvider {
     this.replace(tokens);
   }
 
-  /** Takes other secrets for the tokens; callers whose secret is gone are revoked. */
+  /** Replaces the tokens; revokes callers whose secret was removed. */
   replace(tokens: readonly FixedToken[]): void {
     const before = this.#bySecret;
     const bySecret = new Map<string, KnownCaller>();
@@ -44,18 +44,21 @@ export class FixedTokens implements TokenProvider {
     return caller?.isValidAt(now) === true ? caller : undefined;
   }
 
-  /** An expired token is genuine. */
+  /** A configured token that `find` refused has expired. */
   check(_token: string, digest: string): 'stale' | undefined {
     return this.#byDigest.has(digest) ? 'stale' : undefined;
   }
 }
 
-/** What every token of the database begins with, by which scanners of sources find one that was committed. */
+/**
+ * The prefix of every stored token; secret scanners use it to find a token that was committed to a
+ * repository.
+ */
 export const TOKEN_PREFIX = 'portico_';
 
-/** The tokens in the database, as far as a door needs them. Fails with StoreUnavailableError. */
+/** The part of the token store that a door needs. Fails with StoreUnavailableError. */
 export interface TokenStore {
-  /** Those that are not revoked. */
+  /** The tokens that are not revoked. */
   live(): MaybePromise<
     readonly {
       readonly name: string;
@@ -69,16 +72,21 @@ export interface TokenStore {
 
 interface StoredTokensOptions {
   readonly log: { warn(fields: object, message: string): void };
-  /** How often the tokens are read, in milliseconds: a revoked one is refused within that; default 5 s. */
+  /**
+   * How often the tokens are read, and so how soon a revoked one is refused, in milliseconds; default 5,000.
+   */
   readonly interval?: number;
-  /** How often last uses are written, in milliseconds; default a minute. */
+  /** How often last uses are written, in milliseconds; default 60,000. */
   readonly noteInterval?: number;
 }
 
-/** Without an answer of the database for so many intervals no token of it is good: it may be revoked. */
+/**
+ * After this many intervals without an answer of the database, stored tokens are refused: they may be
+ * revoked.
+ */
 const MAX_MISSED = 3;
 
-/** The tokens in the database: all of them in memory, read again and again. */
+/** Provides the tokens in the database. Holds all of them in memory and reads them periodically. */
 export class StoredTokens implements TokenProvider, AsyncDisposable {
   readonly #store: TokenStore;
   readonly #log: StoredTokensOptions['log'];
@@ -86,7 +94,7 @@ export class StoredTokens implements TokenProvider, AsyncDisposable {
   #callers: ReadonlyMap<string, KnownCaller> = new Map();
   #running: Promise<void> | undefined;
   #queued: Promise<void> | undefined;
-  /** Reads since the last that succeeded; the first is still to come. */
+  /** Reads since the last successful one; starts at the maximum, since none has succeeded yet. */
   #missed = MAX_MISSED;
   #notedUntil = 0;
 
@@ -104,7 +112,7 @@ export class StoredTokens implements TokenProvider, AsyncDisposable {
     return caller?.isValidAt(now) === true ? caller : undefined;
   }
 
-  /** Reads the tokens again: the token may be new. */
+  /** Reads the tokens again, since the token may be new. */
   async check(token: string, digest: string): Promise<KnownCaller | 'stale' | undefined> {
     if (!token.startsWith(TOKEN_PREFIX)) return undefined;
     if (!this.#callers.has(digest) || this.#missed >= MAX_MISSED) await this.#readAnew();
@@ -126,7 +134,7 @@ export class StoredTokens implements TokenProvider, AsyncDisposable {
     }
   }
 
-  /** A read that begins from now on; all that wait for one share it. */
+  /** Resolves after a read that begins now or later; concurrent callers share one. */
   #readAnew(): Promise<void> {
     if (this.#running === undefined) return this.#read();
     this.#queued ??= this.#running
@@ -161,7 +169,7 @@ export class StoredTokens implements TokenProvider, AsyncDisposable {
     for (const [digest, caller] of before) if (!this.#callers.has(digest)) caller.revoke();
   }
 
-  /** Writes the last uses since the last time, off the path of requests. */
+  /** Writes the tokens' last uses since the previous call, off the path of requests. */
   async #noteUses(): Promise<void> {
     const uses = new Map(
       Array.from(this.#callers, ([digest, { usedAt }]) => [digest, usedAt] as const).filter(

@@ -1,16 +1,19 @@
 import { BlockList, isIP, isIPv4 } from 'node:net';
 
-/** Whether the client at an address, as many hops away, may say for whom it asks; undefined on a Unix socket. */
+/**
+ * Whether to trust the X-Forwarded headers from an address that is `hop` proxies away; undefined on a Unix
+ * socket.
+ */
 export type Trust = (address: string | undefined, hop: number) => boolean;
 
-/** The ranges that have names. */
+/** Ranges of addresses by name. */
 export const NAMED_RANGES: Readonly<Record<string, readonly string[]>> = {
   loopback: ['127.0.0.1/8', '::1/128'],
   linklocal: ['169.254.0.0/16', 'fe80::/10'],
   uniquelocal: ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', 'fc00::/7'],
 };
 
-/** Trusts the addresses and ranges of a list, and nobody on a Unix socket. */
+/** Trusts the addresses and ranges of a list; never a Unix socket. */
 export function trustAddresses(list: readonly string[]): Trust {
   const trusted = new BlockList();
   for (const each of list.flatMap((item) => NAMED_RANGES[item] ?? [item])) {
@@ -27,22 +30,25 @@ export function trustAddresses(list: readonly string[]): Trust {
 
 const trustsLoopback = trustAddresses(['loopback']);
 
-/** Whether an IP address is one by which a machine reaches itself, written as IPv6 too. */
+/** Whether an IP address is a loopback address, also one mapped to IPv6. */
 export function isLoopback(address: string): boolean {
   return trustsLoopback(address, 0);
 }
 
-/** Where a Unix socket is: `unix:` and an absolute path. */
+/** The address of a Unix socket: `unix:` and an absolute path. */
 export type UnixAddress = `unix:${string}`;
 
 const PREFIX = 'unix:';
-/** The longest path that every system takes for a socket, in bytes. */
+/** The longest socket path that every operating system accepts, in bytes. */
 const MAX_PATH_BYTES = 103;
 
-/** What a setting that takes a Unix socket says of it. */
+/** The syntax of a Unix address, for messages. */
 export const UNIX_ADDRESS = `${PREFIX}/path (of a socket, at most ${MAX_PATH_BYTES} bytes)`;
 
-/** The path of `unix:/run/portico/rest.sock`; undefined for what is no such address, a port for instance. */
+/**
+ * The path in `unix:/run/portico/rest.sock`; undefined for a value that is not such an address, for example a
+ * port.
+ */
 export function socketPathOf(address: unknown): string | undefined {
   if (typeof address !== 'string' || !address.startsWith(`${PREFIX}/`)) return undefined;
   const path = address.slice(PREFIX.length);
@@ -54,15 +60,15 @@ export function socketPathOf(address: unknown): string | undefined {
 const UNKNOWN = 'unknown';
 
 /**
- * What attempts are counted by: of an IPv6 address the network, since a host has a whole one to choose from. Some proxies
- * forward the port too, which is another one for each connection.
+ * The key for counting attempts of a client. IPv6 addresses share a key per /64 network, because one host can
+ * use all of its addresses. Ports, which some proxies forward with the address, are ignored.
  */
 export function attemptSource(address: string | undefined): string {
-  // A client that is gone.
+  // The client has already disconnected.
   if (address === undefined) return UNKNOWN;
   if (isIPv4(address)) return address;
   const host = /^\[(.+)\](?::\d+)?$/.exec(address)?.[1] ?? address.replace(/^([\d.]+):\d+$/, '$1');
-  // A trusted proxy may forward anything.
+  // A trusted proxy may forward any text.
   if (isIP(host) === 0) return UNKNOWN;
   if (isIPv4(host)) return host;
   const mapped = /^::ffff:(\d+(?:\.\d+){3})$/i.exec(host)?.[1];

@@ -1,14 +1,14 @@
-/** Error codes and what each means. */
+/** Error codes with their meanings. */
 type ErrorEntries = Readonly<Record<string, ErrorEntry>>;
 
 interface ErrorEntry {
-  /** The usual HTTP status of a refusal with the code. */
+  /** The usual HTTP status of a refusal with this code. */
   readonly status?: number;
-  /** What the code means and what to do; the title of problem details. */
+  /** The meaning of the code, and what to do; the title of problem details. */
   readonly text: string;
 }
 
-/** Codes of the start and the commands. */
+/** Codes of startup and of commands. */
 const START_CODES = {
   BACKUP: { text: 'A backup or a restore was refused or failed; do what the message says.' },
   CANNOT_LISTEN: { text: 'A door cannot open its port; free the port or configure another address.' },
@@ -53,9 +53,9 @@ const DATABASE_CODES = {
   UNCONFIRMED: { text: 'PostgreSQL committed, but no replica confirmed it; see OUTCOME_UNKNOWN.' },
 } as const satisfies ErrorEntries;
 
-/** Codes of users, in whatever door they are written and read. */
+/** Codes of operations on users, at any door. */
 const USER_CODES = {
-  COLLECTION_FULL: { text: 'GraphQL keeps no more users in memory; raise `GRAPHQL_MAX_USERS`.' },
+  COLLECTION_FULL: { text: 'GraphQL cannot keep more users in memory; raise `GRAPHQL_MAX_USERS`.' },
   USER_NOT_FOUND: { status: 404, text: 'There is no user with this id; it may have been deleted.' },
   INVALID_USER: {
     status: 400,
@@ -111,7 +111,7 @@ const USER_CODES = {
   },
   PRECONDITION_FAILED: {
     status: 412,
-    text: 'The user has another version than `If-Match` names, or was changed after `If-Unmodified-Since`; nothing was written. Read it again.',
+    text: 'The user has a different version from the one in `If-Match`, or was changed after `If-Unmodified-Since`; nothing was written. Read it again.',
   },
   PRECONDITION_REQUIRED: {
     status: 428,
@@ -120,7 +120,7 @@ const USER_CODES = {
   SLOW_SUBSCRIBER: { text: 'A subscriber fell too far behind; subscribe again and read what it missed.' },
 } as const satisfies ErrorEntries;
 
-/** Codes of credentials, at every door that asks for them. */
+/** Codes of authentication and authorization, at every door that requires credentials. */
 const ACCESS_CODES = {
   LACKS_SCOPE: {
     status: 403,
@@ -177,7 +177,7 @@ const IMPORT_CODES = {
   },
 } as const satisfies ErrorEntries;
 
-/** Codes that every door may answer with. */
+/** Codes that every door may return. */
 const DOOR_CODES = {
   BAD_REQUEST: {
     status: 400,
@@ -202,7 +202,7 @@ const DOOR_CODES = {
   MALFORMED_FORM: { status: 400, text: 'The form cannot be decoded; send valid percent-encoded UTF-8.' },
   MALFORMED_JSON: { status: 400, text: 'The body is not valid JSON; correct it.' },
   MISSING_HOST: { status: 400, text: 'The request has no Host header; send one.' },
-  NO_ROUTE: { status: 404, text: 'The door has no such path, or not with this method (405); check both.' },
+  NO_ROUTE: { status: 404, text: 'The door has no such path, or the path does not accept this method (405); check both.' },
   NO_WEBSOCKET: {
     status: 400,
     text: 'The path supports no WebSocket, or another request is in progress on the connection; send a plain request.',
@@ -212,7 +212,7 @@ const DOOR_CODES = {
   TOO_MANY_HEADERS: { status: 431, text: 'The request has too many header fields; send fewer.' },
   TOO_SLOW: {
     status: 408,
-    text: 'The body came so slowly that it had to make room for others; send it faster, or again later.',
+    text: 'The body arrived so slowly that it was dropped in favour of other requests; send it faster, or again later.',
   },
   TRANSFER_ENCODING_1_0: {
     status: 400,
@@ -266,7 +266,7 @@ const GRAPHQL_CODES = {
   },
   PERSISTED_QUERY_NOT_FOUND: {
     status: 400,
-    text: 'No query is registered by this hash; send the query with it once, as Apollo Client and urql do.',
+    text: 'No query is registered under this hash; send the query with it once, as Apollo Client and urql do.',
   },
   PERSISTED_QUERY_NOT_SUPPORTED: {
     status: 400,
@@ -274,7 +274,7 @@ const GRAPHQL_CODES = {
   },
   DOCUMENT_REQUIRED: {
     status: 400,
-    text: 'Only trusted documents run here; send the id of one of them, or have the operator add yours.',
+    text: 'Only trusted documents are allowed; send the id of one, or ask the operator to add yours.',
   },
   DOCUMENTS_INVALID: {
     text: 'The trusted documents of GraphQL cannot be used; correct the file or the document that is named.',
@@ -294,15 +294,15 @@ const GRAPHQL_CODES = {
   },
   UNSUPPORTED_CHARSET: {
     status: 415,
-    text: 'The body is declared in another charset than UTF-8; send UTF-8.',
+    text: 'The body is declared in a charset other than UTF-8; send UTF-8.',
   },
   WEBSOCKET_HANDSHAKE: {
     status: 400,
-    text: 'The headers of a WebSocket handshake are missing or wrong; use a client for WebSockets of version 13.',
+    text: 'The headers of a WebSocket handshake are missing or wrong; use a client for WebSocket version 13.',
   },
   WEBSOCKET_PROTOCOL: {
     status: 400,
-    text: 'A WebSocket asked for another sub-protocol; use a client for graphql-transport-ws, such as graphql-ws.',
+    text: 'A WebSocket asked for an unsupported sub-protocol; use a client for graphql-transport-ws, such as graphql-ws.',
   },
 } as const satisfies ErrorEntries;
 
@@ -382,7 +382,7 @@ const MANAGEMENT_CODES = {
   WRONG_TAG: { status: 400, text: 'A tag is invalid; write it as key:value.' },
 } as const satisfies ErrorEntries;
 
-/** Codes of the webhook door and of what handles deliveries. */
+/** Codes of the webhook door and of handling deliveries. */
 const WEBHOOK_CODES = {
   LEASE_LOST: {
     text: 'The process may have lost the lease of an attempt, so another one may handle the delivery; stop the work of the handler.',
@@ -411,5 +411,5 @@ export const ERROR_CODES = {
   ...WEBHOOK_CODES,
 } as const;
 
-/** A code of Portico's own. */
+/** An error code of Portico. */
 export type ErrorCode = keyof typeof ERROR_CODES;

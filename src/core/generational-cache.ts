@@ -9,15 +9,16 @@ interface Generation<V> {
 }
 
 /**
- * A map from texts, bounded in bytes, that forgets what has not been used lately. It keeps two generations: what is used
- * moves to the young one, and when that has half of the bytes the old one is forgotten as a whole. A hit costs one look-up.
+ * A map with text keys, bounded in bytes, that evicts entries not used lately. It keeps two generations: a
+ * used entry moves to the young one, and once the young one holds half of the bytes, the old one is dropped.
+ * A hit costs one lookup.
  */
 export class GenerationalCache<V> {
   readonly #maxBytes: number;
   #young: Generation<V> = { entries: new Map(), bytes: 0 };
   #old: Generation<V> = { entries: new Map(), bytes: 0 };
 
-  /** `maxBytes`: of all entries together, as they are told with each; 0 remembers nothing. */
+  /** `maxBytes` bounds the sum of the sizes given to `set` and `grow`; 0 caches nothing. */
   constructor(maxBytes: number) {
     this.#maxBytes = maxBytes;
   }
@@ -38,7 +39,7 @@ export class GenerationalCache<V> {
     return old.value;
   }
 
-  /** Remembers a value that is not remembered yet, unless it would take half of the room. */
+  /** Adds a value for a new key, unless it would take half of the capacity. */
   set(key: string, value: V, bytes: number): void {
     if (2 * bytes > this.#maxBytes) return;
     if (2 * (this.#young.bytes + bytes) > this.#maxBytes) this.#age();
@@ -47,7 +48,7 @@ export class GenerationalCache<V> {
     this.#bound();
   }
 
-  /** Counts what an entry has grown by; one that takes half of the room is forgotten. */
+  /** Adds to the size of an entry; removes an entry that takes more than half of the capacity. */
   grow(key: string, bytes: number): void {
     const generation = this.#young.entries.has(key) ? this.#young : this.#old;
     const entry = generation.entries.get(key);
@@ -62,7 +63,7 @@ export class GenerationalCache<V> {
     this.#bound();
   }
 
-  /** A generation that grew past its half before it became the old one leaves less room for the young one. */
+  /** Drops the old generation if it grew so much that both together exceed the capacity. */
   #bound(): void {
     if (this.bytes > this.#maxBytes) this.#old = { entries: new Map(), bytes: 0 };
   }

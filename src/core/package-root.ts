@@ -4,16 +4,16 @@ import { dirname } from 'node:path';
 import { pathToFileURL } from 'node:url';
 
 /**
- * The folder of our package.json. Files that are read at run time lie at the same paths below it in the sources and in
- * the built package, whichever bundle the code that reads them is in.
+ * The folder of Portico's package.json. Files read at run time have the same paths below it in the sources
+ * and in the built package, in whichever bundle the reading code is.
  */
 export const PACKAGE_ROOT = new URL('.', pathToFileURL(findPackageJSON('.', import.meta.url) ?? fail()));
 
 function fail(): never {
-  throw new Error(`${import.meta.url} lies in no package`);
+  throw new Error(`${import.meta.url} is not inside a package`);
 }
 
-/** The environment of a worker thread: it takes the directory of the compile cache from there only. */
+/** The environment of a worker thread, which reads the directory of the compile cache only from there. */
 export function threadEnvironment(): NodeJS.ProcessEnv {
   const cache = getCompileCacheDir();
   return cache === undefined ? process.env : { ...process.env, NODE_COMPILE_CACHE: dirname(cache) };

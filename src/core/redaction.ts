@@ -1,7 +1,7 @@
-/** Shorter texts occur by chance; hiding them would reveal more than it hides. */
+/** Shorter texts occur by chance; redacting them would reveal more than it hides. */
 const SHORTEST = 6;
 
-/** Secrets to redact, the longest first; another array once there are more. */
+/** Secrets to redact, longest first. The array is replaced when secrets are added. */
 export interface SecretTexts {
   readonly texts: readonly string[];
 }
@@ -18,7 +18,7 @@ export class KnownSecrets implements SecretTexts {
     return this.#texts;
   }
 
-  /** Ignores what is no text, or a short one. */
+  /** Ignores values that are not texts, and short texts. */
   add(values: Iterable<unknown>): void {
     const texts = new Set(this.#texts);
     for (const value of values) if (typeof value === 'string' && value.length >= SHORTEST) texts.add(value);
@@ -31,22 +31,24 @@ export function hideSecrets(text: string, secrets: readonly string[]): string {
   return secrets.reduce((shown, secret) => shown.replaceAll(secret, '******'), text);
 }
 
-/** The name of a header in lower case; undefined when the text is none (RFC 9110, 5.1). */
+/** A header name in lower case; undefined for an invalid name (RFC 9110, 5.1). */
 export function headerName(text: string): string | undefined {
   return /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(text) ? text.toLowerCase() : undefined;
 }
 
-/** Found anywhere in a name, without its separators: to refuse a harmless header is better than to store a secret. */
+/**
+ * Matched anywhere in a name without separators: refusing a harmless header is better than storing a secret.
+ */
 const SECRET_PARTS =
   /authoriz|authentic|cookie|signature|token|secret|passw|passphrase|credential|session|hmac|jwt|bearer|assertion|(?:api|access|private|auth|shared|signing|subscription|master|account)key/;
 
-/** Found as a word of a name. */
+/** Matched against the words of a name. */
 const SECRET_WORDS: ReadonlySet<string> = new Set(['auth', 'sig', 'sign', 'mac', 'otp', 'pin', 'cred']);
 
-/** Trello's signature is called so. */
+/** The header of Trello's signature. */
 const SECRET_NAMES: ReadonlySet<string> = new Set(['x-trello-webhook']);
 
-/** Whether a header is named like one with a credential or a signature; `name` is in lower case. */
+/** Whether a header name suggests a credential or a signature; `name` is in lower case. */
 export function isSecretHeader(name: string): boolean {
   const words = name.split(/[^a-z0-9]+/);
   return (

@@ -1,14 +1,15 @@
 const SLICE = 4;
 
 interface Waiting {
-  /** Who waits longest goes first when there is too much text. */
+  /** When the operation began; the earliest goes first when the limit on text is reached. */
   readonly since: number;
   readonly go: () => void;
 }
 
 /**
- * The turns that long operations of a door take. In each turn of the event loop one of them goes on, so however many
- * there are, others wait for one slice. When their text has reached the bound, only the eldest goes on until it is done.
+ * Schedules time slices for the long operations of a door. One operation runs in each turn of the event loop,
+ * so other requests wait for at most one slice, however many operations there are. When their text exceeds
+ * the bound, only the oldest runs until it is done.
  */
 export class CooperativeScheduler {
   readonly #maxHeld: number;
@@ -16,10 +17,10 @@ export class CooperativeScheduler {
   #held = 0;
   #isScheduled = false;
 
-  /** The longest time that a run holds the event loop for, in milliseconds. */
+  /** The longest time for which a run may hold the event loop, in milliseconds. */
   readonly slice: number;
 
-  /** `maxHeld`: bytes of text that unfinished results may hold altogether. */
+  /** `maxHeld`: bytes of text that all unfinished results together may hold. */
   constructor(maxHeld: number, slice = SLICE) {
     this.#maxHeld = maxHeld;
     this.slice = slice;
@@ -30,12 +31,12 @@ export class CooperativeScheduler {
     return this.#held;
   }
 
-  /** Whether that is more than they may, so that only the eldest goes on. */
+  /** Whether the held text exceeds the bound, so that only the oldest operation runs. */
   get isFull(): boolean {
     return this.#held > this.#maxHeld;
   }
 
-  /** Resolves when the caller may go on; `since` tells who came first. */
+  /** Resolves when the caller may continue; `since` is when its operation began. */
   next(since: number): Promise<void> {
     return new Promise((go) => {
       this.#waiting.push({ since, go });

@@ -3,23 +3,24 @@ import { styleText } from 'node:util';
 const longest = 60;
 
 /**
- * What a terminal obeys, or what changes how the text around it is read: control characters of both sets (C0 and C1),
- * marks that turn the direction of text, separators of lines and paragraphs, what takes no room at all, and halves of
- * characters. What chooses between two pictures of one character stays.
+ * Characters that control a terminal or change how the text around them is read: control characters (C0 and
+ * C1), bidirectional marks, line and paragraph separators, invisible characters and lone surrogates.
+ * Variation selectors are printable.
  */
 const UNPRINTABLE =
   /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}[\p{Default_Ignorable_Code_Point}--\p{Variation_Selector}]]/gv;
 const SHORT: Readonly<Record<string, string>> = { '\n': '\\n', '\r': '\\r', '\t': '\\t' };
 
 /**
- * Text from outside on one line of a terminal: what is not to reach one is written as JSON would escape it, so that JSON
- * stays the same JSON. All that Portico writes to a terminal goes through this or `printableLines`.
+ * Makes untrusted text safe for one line of a terminal. Unprintable characters are written as JSON escapes,
+ * so that JSON stays equivalent. Everything that Portico writes to a terminal goes through this or
+ * `printableLines`.
  */
 export function printable(text: string): string {
   return text.replace(UNPRINTABLE, escaped);
 }
 
-/** The same for a text of several lines, whose line ends and tabs stay, and what matches `kept`. */
+/** Like `printable`, but keeps line ends, tabs and everything that matches `kept`. */
 export function printableLines(text: string, kept?: RegExp): string {
   const parts = kept === undefined ? /\r?\n|\t/g : new RegExp(`\\r?\\n|\\t|${kept.source}`, 'g');
   let shown = '';
@@ -39,18 +40,18 @@ function unitEscape(unit: string): string {
   return `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
 }
 
-/** Text from outside for use in a message: in quotes, on one line, without control characters, cut when long. */
+/** Quotes untrusted text for a message: on one line, without control characters, truncated if long. */
 export function quote(text: string): string {
   const cut = text.length > longest ? `${text.slice(0, longest)}…` : text;
   return printable(JSON.stringify(cut));
 }
 
-/** A text as one word of a shell. */
+/** Quotes a text as one word of a shell. */
 export function shellWord(text: string): string {
   return /^[\w.,:+/@%=-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }
 
-/** Any value of a configuration module for use in a message; objects by their kind alone. */
+/** Describes a value of a configuration module for a message; objects only by their type. */
 export function describeValue(value: unknown): string {
   if (typeof value === 'string') return quote(value);
   if (value === null || ['number', 'boolean', 'bigint', 'undefined'].includes(typeof value))
@@ -59,12 +60,14 @@ export function describeValue(value: unknown): string {
   return typeof value === 'object' ? 'an object' : `a ${typeof value}`;
 }
 
-/** A value that may be a secret, for use in a message: as `describeValue`, but a text by its kind alone. */
+/**
+ * Describes a value that may be a secret for a message: like `describeValue`, but a text only by its type.
+ */
 export function describeKind(value: unknown): string {
   return typeof value === 'string' ? 'a text' : describeValue(value);
 }
 
-/** The message of a foreign error: its text on one line, without control characters, cut when long. */
+/** The message of a third-party error: on one line, without control characters, truncated if long. */
 export function oneLine(text: string): string {
   return text
     .replace(/[\p{Cc}\p{Zl}\p{Zp}]+/gu, ' ')
@@ -72,7 +75,10 @@ export function oneLine(text: string): string {
     .slice(0, 300);
 }
 
-/** Edits between two texts: an insertion, a removal, a replacement or a swap of neighbours counts one. */
+/**
+ * The edit distance of two texts: insertions, deletions, substitutions and swaps of neighbours count one
+ * each.
+ */
 function distance(a: string, b: string): number {
   let beforeLast: number[] = [];
   let last = Array.from({ length: b.length + 1 }, (_, column) => column);
@@ -95,7 +101,7 @@ function distance(a: string, b: string): number {
   return last[b.length] ?? 0;
 }
 
-/** The candidate that is most likely meant by `text`, ignoring case; undefined when none is near. */
+/** The candidate closest to `text`, ignoring case; undefined if none is close. */
 export function nearest(text: string, candidates: Iterable<string>): string | undefined {
   let best: string | undefined;
   let fewest = Number.POSITIVE_INFINITY;
@@ -111,24 +117,24 @@ export function nearest(text: string, candidates: Iterable<string>): string | un
   return best;
 }
 
-/** `; did you mean "x"?` to put behind a message, or nothing. */
+/** `; did you mean x?` to append to a message, or an empty text. */
 export function didYouMean(text: string, candidates: Iterable<string>): string {
   const best = nearest(text, candidates);
   return best === undefined ? '' : `; did you mean ${best}?`;
 }
 
-/** The styles that Portico writes. */
+/** The terminal styles that Portico uses. */
 export type Style = 'bold' | 'dim' | 'cyan' | 'gray' | 'blue' | 'green' | 'yellow' | 'red' | 'bgRed';
 
-/** Puts a style around a text, or leaves it plain. */
+/** Applies a style to a text, or returns it unchanged. */
 export type Paint = (style: Style, text: string) => string;
 
-/** Leaves each text as it is. */
+/** Returns each text unchanged. */
 export const plainly: Paint = (_style, text) => text;
 
 /**
- * Whether a stream gets colours: FORCE_COLOR decides, 0 and false for none; then NO_COLOR (no-color.org); otherwise only
- * a terminal does.
+ * Whether output to a stream is coloured: FORCE_COLOR decides if it is set (0 and false mean no), then
+ * NO_COLOR (no-color.org); otherwise only a terminal is.
  */
 export function isColoured(
   stream: { readonly isTTY?: boolean },
@@ -140,7 +146,7 @@ export function isColoured(
   return stream.isTTY === true && terminal !== 'dumb';
 }
 
-/** What paints for a stream. */
+/** The paint function for a stream. */
 export function paintFor(stream: { readonly isTTY?: boolean }, env: NodeJS.ProcessEnv = process.env): Paint {
   if (!isColoured(stream, env)) return plainly;
   return (style, text) => styleText(style, text, { validateStream: false });
@@ -149,7 +155,7 @@ export function paintFor(stream: { readonly isTTY?: boolean }, env: NodeJS.Proce
 // biome-ignore lint/suspicious/noControlCharactersInRegex: what styleText writes
 const STYLES = /\x1b\[\d{1,3}m/;
 
-/** A text for a terminal in which this program has painted; all else that a terminal obeys is escaped. */
+/** Escapes a text for a terminal, but keeps the styles that `Paint` applied. */
 export function paintedLines(text: string): string {
   return printableLines(text, STYLES);
 }

@@ -1,24 +1,24 @@
 import { randomBytes } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 
-/** Where a request stands in a trace, as W3C Trace Context says it. */
+/** The trace context of a request (W3C Trace Context). */
 export interface TraceContext {
   /** 32 hexadecimal digits. */
   readonly traceId: string;
-  /** Of the span that has made the request: 16 hexadecimal digits. */
+  /** The span that made the request: 16 hexadecimal digits. */
   readonly spanId: string;
   /** From 0 to 255; the lowest bit says whether the trace is sampled. */
   readonly flags: number;
-  /** What vendors have added, passed on as it is. */
+  /** Vendor-specific state, passed on unchanged. */
   readonly state: string | undefined;
 }
 
 const PARENT = /^([\da-f]{2})-([\da-f]{32})-([\da-f]{16})-([\da-f]{2})(-[!-~]*)?$/;
 const NO_TRACE = '0'.repeat(32);
 const NO_SPAN = '0'.repeat(16);
-/** Those of version 00 of the format: sampled, and random. */
+/** The flags of version 00 of the format: sampled and random. */
 const KNOWN_FLAGS = 0b11;
-/** A longer parent of a later version is none. */
+/** Maximum length of a traceparent; a longer one, of a later version, is ignored. */
 const MAX_PARENT = 512;
 
 const MAX_STATE = 512;
@@ -27,8 +27,8 @@ const KEY = /^(?:[a-z][\w\-*/]{0,255}|[a-z\d][\w\-*/]{0,240}@[a-z][\w\-*/]{0,13}
 const VALUE = /^[\x20-\x2b\x2d-\x3c\x3e-\x7e]{0,255}[\x21-\x2b\x2d-\x3c\x3e-\x7e]$/;
 
 /**
- * Reads the headers traceparent and tracestate; undefined for what is no valid parent (W3C Trace Context 3.2). A state
- * that is not valid is left out.
+ * Reads the headers traceparent and tracestate; undefined if the parent is invalid (W3C Trace Context 3.2).
+ * An invalid state is dropped.
  */
 export function readTraceContext(parent: unknown, state?: unknown): TraceContext | undefined {
   if (typeof parent !== 'string' || parent.length > MAX_PARENT) return undefined;
@@ -39,7 +39,10 @@ export function readTraceContext(parent: unknown, state?: unknown): TraceContext
   return { traceId, spanId, flags: known, state: readState(state) };
 }
 
-/** A valid tracestate without empty members and blanks around the others; undefined without any. */
+/**
+ * A valid tracestate, without empty members and without blanks around the others; undefined if it is invalid
+ * or empty.
+ */
 function readState(state: unknown): string | undefined {
   // Node joins fields of the same name.
   if (typeof state !== 'string' || state.length > MAX_STATE) return undefined;
@@ -61,7 +64,7 @@ export function traceparentOf({ traceId, spanId, flags }: TraceContext): string 
   return `00-${traceId}-${spanId}-${flags.toString(16).padStart(2, '0')}`;
 }
 
-/** The headers that pass a context on. */
+/** The headers that propagate a context. */
 export function traceHeaders(context: TraceContext): Readonly<Record<string, string>> {
   const traceparent = traceparentOf(context);
   return context.state === undefined ? { traceparent } : { traceparent, tracestate: context.state };
@@ -79,13 +82,13 @@ function newSpanId(): string {
   }
 }
 
-/** A context as one text, for the database. */
+/** Serialises a context for the database. */
 export function storedTrace(context: TraceContext): string {
   const parent = traceparentOf(context);
   return context.state === undefined ? parent : `${parent} ${context.state}`;
 }
 
-/** The inverse of `storedTrace`; undefined for what it has not made. */
+/** The inverse of `storedTrace`; undefined for other texts. */
 export function readStoredTrace(text: string | null | undefined): TraceContext | undefined {
   if (text == null) return undefined;
   const space = text.indexOf(' ');
@@ -94,7 +97,7 @@ export function readStoredTrace(text: string | null | undefined): TraceContext |
     : readTraceContext(text.slice(0, space), text.slice(space + 1));
 }
 
-/** The fields of log entries that belong to a trace. */
+/** The fields by which log entries refer to a trace. */
 export interface TraceFields {
   readonly traceId?: string;
   readonly spanId?: string;
@@ -102,12 +105,12 @@ export interface TraceFields {
 
 const NONE: TraceFields = {};
 
-/** Those of a request; none for one that came without a trace. */
+/** The trace fields of a request; empty if it came without a trace. */
 export function traceFields(headers: Readonly<Record<string, unknown>>): TraceFields {
   return headers.traceparent === undefined ? NONE : fieldsOf(readTraceContext(headers.traceparent));
 }
 
-/** Those of what a trace was stored with. */
+/** The trace fields of a stored trace. */
 export function storedTraceFields(trace: string | null | undefined): TraceFields {
   return trace == null ? NONE : fieldsOf(readStoredTrace(trace));
 }
@@ -116,7 +119,7 @@ function fieldsOf(context: TraceContext | undefined): TraceFields {
   return context === undefined ? NONE : { traceId: context.traceId, spanId: context.spanId };
 }
 
-/** The trace that a request came with, as it is stored; null without one. */
+/** The trace of a request in its stored form; null without one. */
 export function traceOfHeaders({
   headers,
 }: {

@@ -1,12 +1,12 @@
 import { Agent as HttpAgent, request as httpRequest, type IncomingHttpHeaders } from 'node:http';
 import { type AgentOptions, Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 
-/** Where requests are sent to. */
+/** The address of a webhook receiver. */
 export interface Receiver {
   readonly url: URL;
-  /** The Unix socket that it listens on, if it does. */
+  /** The Unix socket on which it listens, if any. */
   readonly socketPath?: string;
-  /** The certificate that it shows, as PEM, where its name is not to be compared. */
+  /** The certificate that it must present, as PEM; its name is not compared. */
   readonly certificate?: string;
 }
 
@@ -14,9 +14,9 @@ export interface Receiver {
 export interface Reply {
   readonly status: number;
   readonly statusText: string;
-  /** What the receiver calls the delivery; undefined when it does not say. */
+  /** The receiver's id of the delivery; undefined if the reply has none. */
   readonly delivery: string | undefined;
-  /** Its first 64 KiB. */
+  /** The first 64 KiB of the body. */
   readonly body: string;
   /** Milliseconds from the request to the end of the reply. */
   readonly took: number;
@@ -24,11 +24,11 @@ export interface Reply {
 
 /** Posts to one receiver over a kept-alive connection. */
 interface Sender extends Disposable {
-  /** Rejects when no reply comes within 30 seconds, or the signal is aborted. */
+  /** Rejects if no reply comes within 30 seconds, or when the signal is aborted. */
   post(headers: Readonly<Record<string, string>>, body: Uint8Array, signal: AbortSignal): Promise<Reply>;
 }
 
-/** Maximum size of a reply that is kept, in bytes. */
+/** Maximum size of the part of a reply that is kept, in bytes. */
 const MAX_REPLY = 64 * 1024;
 /** Maximum duration of a request, in milliseconds. */
 const TIMEOUT = 30_000;
@@ -71,12 +71,12 @@ export function createSender({ url, socketPath, certificate }: Receiver): Sender
   };
 }
 
-/** The receiver is the one that has this certificate, whatever names and authorities it has. */
+/** Accepts only a receiver with this certificate, regardless of its name and issuer. */
 export function onlyWith(certificate: string): AgentOptions {
   return { ca: certificate, allowPartialTrustChain: true, checkServerIdentity: () => undefined };
 }
 
-/** The id is printed as part of a command, so what does not look like one is none. */
+/** The id is printed as part of a command, so a value that does not look like an id is ignored. */
 function deliveryOf({ 'x-delivery-id': id }: IncomingHttpHeaders): string | undefined {
   return typeof id === 'string' && /^[\w-]{1,64}$/.test(id) ? id : undefined;
 }

@@ -1,10 +1,12 @@
 import { HttpProblem, hostNameOf, type RequestContext } from '@portico/transport';
 import type { CorsPolicy } from '../access/cors.ts';
 
-/** What tells where a request comes from. */
+/** The parts of a request that show its origin. */
 type SentRequest = Pick<RequestContext, 'headers' | 'host'>;
 
-/** What a browser sends for a page of any site without asking first (Fetch, "CORS-safelisted request-header"). */
+/**
+ * Media types that a page may send to any site without a preflight (Fetch, "CORS-safelisted request-header").
+ */
 const FORM_TYPES: ReadonlySet<string> = new Set([
   'text/plain',
   'application/x-www-form-urlencoded',
@@ -12,8 +14,8 @@ const FORM_TYPES: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Refuses a write that a browser sends from another site (403): a page anywhere could otherwise write
- * to a service on the visitor's own machine with a plain form. Pages of origins that the door lets in are not other sites.
+ * Refuses a write that a browser sends for a page of another site (403): any page could otherwise write to a
+ * service on the visitor's machine with a plain form. Pages of origins that the door allows may write.
  */
 export function refuseCrossSite(
   ctx: SentRequest & Pick<RequestContext, 'method'>,
@@ -25,8 +27,8 @@ export function refuseCrossSite(
 }
 
 /**
- * Refuses a form of another site (403), and what scripts there can send like one. Everything else passes: a browser would
- * have asked first, and a program may say of itself what it likes.
+ * Refuses a form of another site (403), and requests of its scripts that look like one. Other types need a
+ * preflight in browsers, and programs can claim any origin.
  */
 export function refuseCrossSiteForm(ctx: SentRequest & Pick<RequestContext, 'contentType'>): void {
   if (!isFromOtherSite(ctx)) return;
@@ -36,8 +38,9 @@ export function refuseCrossSiteForm(ctx: SentRequest & Pick<RequestContext, 'con
 }
 
 /**
- * Refuses a request of any method that a page of another site has its browser send (403). Browsers let any page open a
- * WebSocket to any server, and keep a stream open that the page may not read. `what` names it in the refusal.
+ * Refuses a request of any method that a browser sends for a page of another site (403). Browsers let any
+ * page open a WebSocket to any server, and keep a stream open that the page cannot read. `what` names the
+ * request in the refusal.
  */
 export function refuseFromOtherSite(what: string, request: SentRequest, cors?: CorsPolicy | undefined): void {
   if (!isFromOtherSite(request) || cors?.allows(request.headers.origin) === true) return;
@@ -49,15 +52,21 @@ function crossSite(what: string, { headers }: SentRequest): HttpProblem {
   return new HttpProblem(403, 'CROSS_SITE', `${what} from another site are refused${seen}`);
 }
 
-/** Whether a browser sends a request for a page of another site. Programs name neither a site nor an origin. */
+/**
+ * Whether a browser sends a request for a page of another site. Programs send neither Sec-Fetch-Site nor
+ * Origin.
+ */
 function isFromOtherSite(request: SentRequest): boolean {
   const { origin, 'sec-fetch-site': site } = request.headers;
   if (site !== undefined) return site === 'cross-site';
-  // Old browsers send no Sec-Fetch-Site, and none does to a plain `http:` address other than localhost.
+  // Old browsers send no Sec-Fetch-Site, and no browser sends it to a plain `http:` address other than
+  // localhost.
   return origin !== undefined && !isOwn(origin, request.host);
 }
 
-/** Whether an origin has the name of the host that was asked for, on whatever port: ports make no other site. */
+/**
+ * Whether an origin has the same host name as the request, on any port: a port does not make another site.
+ */
 function isOwn(origin: string, host: string): boolean {
   if (!URL.canParse(origin)) return false;
   const page = new URL(origin);

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 
-/** What a client may compare: the entity tag, and the moment of the last change in milliseconds since 1970. */
+/** Validators of a reply: the entity tag, and the time of the last change in milliseconds since 1970. */
 export interface Validators {
   readonly etag: string;
   readonly changed: number;
@@ -8,14 +8,17 @@ export interface Validators {
 
 const TAG = /^(?:W\/)?"[\x21\x23-\x7e\x80-\xff]*"$/;
 
-/** Reads If-Match or If-None-Match (RFC 9110 13.1): `*`, or the tags of a list; what is no tag is left out. */
+/** Reads If-Match or If-None-Match (RFC 9110 13.1): `*`, or a list of tags; invalid tags are dropped. */
 export function readEntityTags(header: string): '*' | readonly string[] {
   if (header.trim() === '*') return '*';
   const tags = header.match(/(?:W\/)?"[^"]*"/g) ?? [];
   return tags.filter((tag) => TAG.test(tag));
 }
 
-/** Whether a read may be answered with 304 (RFC 9110 13.2.2): by If-None-Match, else by If-Modified-Since. */
+/**
+ * Whether a read may be answered with 304: by If-None-Match if present, else by If-Modified-Since (RFC 9110
+ * 13.2.2).
+ */
 export function isNotModified(headers: IncomingHttpHeaders, { etag, changed }: Validators): boolean {
   const { 'if-none-match': noneMatch, 'if-modified-since': since } = headers;
   if (noneMatch !== undefined) {
@@ -27,18 +30,20 @@ export function isNotModified(headers: IncomingHttpHeaders, { etag, changed }: V
   return !Number.isNaN(moment) && Math.floor(changed / 1_000) * 1_000 <= moment;
 }
 
-/** A tag without its mark of weakness. */
+/** A tag without its weakness prefix. */
 function opaque(tag: string): string {
   return tag.startsWith('W/') ? tag.slice(2) : tag;
 }
 
-/** Texts of Last-Modified by second; most users of one load were changed in a few. */
+/**
+ * Texts of Last-Modified by second; most users that are read together were changed in a few distinct seconds.
+ */
 const texts = new Map<number, string>();
 const MAX_TEXTS = 1_000;
 
 /**
- * The text of Last-Modified. Undefined for an unknown moment, and within the second of the change: another one may follow
- * in that second, which If-Modified-Since could not tell from this one.
+ * The text of Last-Modified. Undefined for an unknown time, and within the second of the change: a second
+ * change in the same second would be invisible to If-Modified-Since.
  */
 export function lastModified(changed: number, now = Date.now()): string | undefined {
   const second = Math.floor(changed / 1_000);

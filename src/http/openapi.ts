@@ -10,57 +10,57 @@ export interface ApiParameter {
   readonly required?: boolean;
 }
 
-/** What an operation may answer with one status. */
+/** A reply of an operation with one status. */
 export interface ApiReply {
   readonly description: string;
-  /** By media type; none for an empty body. */
+  /** The body by media type; undefined for an empty body. */
   readonly content?: Readonly<Record<string, Schema>>;
-  /** Further header fields, with what they hold. */
+  /** Additional header fields, with their descriptions. */
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** What a method does at a path. */
+/** The operation of a method at a path. */
 export interface ApiOperation {
-  /** A name for programs. */
+  /** The `operationId`. */
   readonly id: string;
   readonly summary: string;
   readonly description?: string;
   readonly parameters?: readonly ApiParameter[];
   /** The body, by media type. */
   readonly body?: { readonly required: boolean; readonly content: Readonly<Record<string, Schema>> };
-  /** By status. */
+  /** Replies by status. */
   readonly replies: Readonly<Record<number, ApiReply>>;
-  /** Why it may be refused, beside what any request to the door may be refused for. */
+  /** Codes of refusals, in addition to those of every request to the door. */
   readonly refusals?: readonly ErrorCode[];
-  /** Further content of refusals, by status. */
+  /** Additional content of refusals, by status. */
   readonly refusalContent?: Readonly<Record<number, Readonly<Record<string, Schema>>>>;
 }
 
 /** The operations of a path. */
 export type ApiPath = Readonly<Partial<Record<'get' | 'post' | 'put' | 'delete', ApiOperation>>>;
 
-/** One door: its operations, and what all of them share. */
+/** The description of one door. */
 export interface DoorApi {
   readonly door: string;
   readonly about: string;
   readonly paths: Readonly<Record<string, ApiPath>>;
-  /** The schemas that operations name. */
+  /** The schemas that operations refer to. */
   readonly schemas: Readonly<Record<string, Schema>>;
-  /** How the door writes a refusal for clients that do not take problem details. */
+  /** The form of a refusal for clients that do not accept problem details. */
   readonly refusal: { readonly type: string; readonly schema: Schema };
-  /** Why any request to it may be refused, beside what every door refuses. */
+  /** Codes of refusals of any request to the door, in addition to those of every door. */
   readonly refusals?: readonly ErrorCode[];
-  /** How clients authenticate, if they have to. */
+  /** How clients authenticate; undefined if the door is open. */
   readonly security?: {
     readonly schemes: Readonly<Record<string, Schema>>;
-    /** The schemes that an operation takes, each with its scopes; undefined for one that needs none. */
+    /** The schemes that an operation accepts, each with its scopes; undefined if it needs no credentials. */
     needs(path: string, method: string): Readonly<Record<string, readonly string[]>> | undefined;
-    /** Why an operation that needs one may be refused. */
+    /** Codes of refusals of operations that need credentials. */
     readonly refusals: readonly ErrorCode[];
   };
 }
 
-/** The parameter of a path. */
+/** A parameter of a path. */
 export function pathParameter(name: string, description: string, schema: Schema): ApiParameter {
   return { in: 'path', name, description, schema, required: true };
 }
@@ -70,7 +70,7 @@ export function queryParameter(name: string, description: string, schema: Schema
   return { in: 'query', name, description, schema };
 }
 
-/** Why a request to any door may be refused. */
+/** Codes of refusals of any request to any door. */
 const ANYWHERE = [
   'BAD_REQUEST',
   'DUPLICATE_FIELD',
@@ -96,7 +96,7 @@ const PROBLEM = object(
   'A refusal as problem details (RFC 9457), for clients that accept application/problem+json.',
 );
 
-/** The header fields of every reply and of every refusal, by the names of their components. */
+/** Header fields of every reply and every refusal, by component name. */
 const HEADERS = {
   RequestId: ['x-request-id', 'The id of the request, which the log has too.'],
   ErrorCode: ['x-error-code', 'The code of the refusal.'],
@@ -106,7 +106,7 @@ const headerRef = (name: keyof typeof HEADERS) => ({
   [HEADERS[name][0]]: { $ref: `#/components/headers/${name}` },
 });
 
-/** What a document says of the service. */
+/** The service that a document describes. */
 export interface ApiInfo {
   readonly title: string;
   readonly version: string;
@@ -114,7 +114,7 @@ export interface ApiInfo {
   readonly servers: Readonly<Record<string, string>>;
 }
 
-/** The OpenAPI 3.1 document of some doors. Pure. */
+/** The OpenAPI 3.1 document of the given doors. Pure. */
 export function openApiDocument(doors: readonly DoorApi[], { title, version, servers }: ApiInfo) {
   const secured = doors.flatMap(({ security }) => security ?? []);
   const schemas = Object.assign({}, ...doors.map((door) => door.schemas)) as Record<string, Schema>;
@@ -205,7 +205,7 @@ function replyOf({ description, content, headers = {} }: ApiReply) {
   };
 }
 
-/** A response for each status that the codes have; one that is a reply too is described there. */
+/** A response for each status of the codes, except those that `replies` describes already. */
 function refusalsOf(
   door: DoorApi,
   codes: readonly ErrorCode[],
@@ -233,7 +233,7 @@ function contentOf(content: Readonly<Record<string, Schema>>) {
   return Object.fromEntries(Object.entries(content).map(([type, schema]) => [type, { schema }]));
 }
 
-/** Header objects, by what they are called where they stand. */
+/** Header objects by key. */
 function headersOf(headers: Readonly<Record<string, readonly [name: string, description: string]>>) {
   return Object.fromEntries(
     Object.entries(headers).map(([key, [, description]]) => [
@@ -243,10 +243,10 @@ function headersOf(headers: Readonly<Record<string, readonly [name: string, desc
   );
 }
 
-/** A JSON Schema of draft 2020-12, as OpenAPI 3.1 has it. */
+/** A JSON Schema of draft 2020-12, which OpenAPI 3.1 uses. */
 export type Schema = Readonly<Record<string, unknown>>;
 
-/** An object with these members; those whose name ends with `?` may be absent. Others may be there too. */
+/** An object with these members, of which those whose names end with `?` are optional. It may have others. */
 export function object(members: Readonly<Record<string, Schema>>, description?: string): Schema {
   const named = Object.entries(members).map(([name, schema]) => [name.replace(/\?$/, ''), schema] as const);
   const required = Object.keys(members).filter((name) => !name.endsWith('?'));
@@ -258,7 +258,7 @@ export function object(members: Readonly<Record<string, Schema>>, description?: 
   };
 }
 
-/** An object of any names, each with a value of one schema. */
+/** An object with arbitrary names, whose values have one schema. */
 export function mapOf(values: Schema, description?: string): Schema {
   return {
     type: 'object',
@@ -267,17 +267,17 @@ export function mapOf(values: Schema, description?: string): Schema {
   };
 }
 
-/** A list of items of one schema. */
+/** A list whose items have one schema. */
 export function listOf(items: Schema): Schema {
   return { type: 'array', items };
 }
 
-/** A text; the description says what it holds. */
+/** A text. */
 export function text(description?: string, more: Schema = {}): Schema {
   return { type: 'string', ...(description === undefined ? {} : { description }), ...more };
 }
 
-/** One of some texts. */
+/** One of the given texts. */
 export function oneOfTexts(values: readonly string[], description?: string): Schema {
   return text(description, { enum: values });
 }
@@ -287,7 +287,7 @@ export function textOrNull(description?: string, more: Schema = {}): Schema {
   return { ...text(description, more), type: ['string', 'null'] };
 }
 
-/** A number that is whole. */
+/** A whole number. */
 export function integer(description?: string, more: Schema = {}): Schema {
   return { type: 'integer', ...(description === undefined ? {} : { description }), ...more };
 }
@@ -295,18 +295,21 @@ export function integer(description?: string, more: Schema = {}): Schema {
 /** A time in ISO 8601. */
 export const TIME = text(undefined, { format: 'date-time' });
 
-/** A schema of the components, by its name. */
+/** A reference to a schema of the components. */
 export function named(name: string): Schema {
   return { $ref: `#/components/schemas/${name}` };
 }
 
-/** The responses that operations share: most refusals are those of many. Each is in the document once, under a name. */
+/**
+ * Collects responses that operations share, since most refusals apply to many of them. Each is in the
+ * document once, under a name.
+ */
 export class SharedResponses {
-  /** By name, for the components of the document. */
+  /** Responses by name, for the components of the document. */
   readonly byName = new Map<string, object>();
   readonly #names = new Map<string, string>();
 
-  /** A reference to a response; its name begins with `kind`. */
+  /** Returns a reference to a response, whose name begins with `kind`. */
   refer(kind: string, response: object): { readonly $ref: string } {
     const text = JSON.stringify(response);
     const known = this.#names.get(text);

@@ -6,29 +6,29 @@ import { addEndpoint, parseWeightedList, prefersHtml, type Reply } from '@portic
 import type { FastifyInstance } from 'fastify';
 import { PACKAGE_ROOT } from '../core/package-root.ts';
 
-/** Sent with every file: its name holds a hash of its content, so a copy never goes stale. */
+/** Headers of every file. The file name contains a hash of the content, so caches never go stale. */
 const headers = {
   'cache-control': 'public, max-age=31536000, immutable',
   vary: 'accept-encoding',
   'x-content-type-options': 'nosniff',
-  // A worker is bound by the policy of its own script: ours need nothing from any network.
+  // A worker is subject to the policy of its script; Portico's workers need no network access.
   'content-security-policy': "default-src 'none'",
 } as const;
 
-/** Answers with a file of a page by its name; undefined where there is none. */
+/** Answers with a file of a page by its name; undefined if there is no such file. */
 type AssetReply = (
   name: string,
   request: { readonly method: string; readonly headers: Readonly<IncomingHttpHeaders> },
 ) => Promise<Reply | undefined>;
 
 /**
- * Serves the built files of a page. Nothing is kept in memory: a file is streamed from the disk when it is asked for, and
- * browsers ask once.
+ * Serves the built files of a page. Files are streamed from disk and not kept in memory, because browsers
+ * cache them.
  */
 export function assetReplies(manifest: Manifest, directory: URL): AssetReply {
   const files = new Map<string, BuiltFile>(Object.entries(manifest.files));
   return async (name, request) => {
-    // Only names that the build made: no request can point outside its folder.
+    // Only names from the manifest are served, so no request can reach outside the folder.
     const file = files.get(name);
     if (file === undefined) return undefined;
     const coding = chooseCoding(request.headers['accept-encoding'], file.codings);
@@ -53,14 +53,14 @@ export type ContentCoding = 'br' | 'gzip';
 
 const extensions = { br: '.br', gzip: '.gz' } as const;
 
-/** Name under which a file is stored in a coding, or plain without one. */
+/** The name under which a file is stored with a coding, or without one. */
 export function storedName(name: string, coding: ContentCoding | undefined): string {
   return coding === undefined ? name : name + extensions[coding];
 }
 
 /**
- * The stored coding that the client prefers, undefined for the plain file. `available` is in order
- * of our own preference, which decides between equal weights.
+ * The stored coding that the client prefers; undefined for the plain file. `available` is in order of the
+ * server's preference, which decides between equal weights.
  */
 export function chooseCoding(
   acceptEncoding: string | undefined,
@@ -82,7 +82,10 @@ export function chooseCoding(
   return best;
 }
 
-/** An HTML document in English. `head` and `content` are HTML; the icon is a URL, by default none is asked for. */
+/**
+ * An HTML document in English. `head` and `content` are HTML. The icon is a URL; by default the browser
+ * requests none.
+ */
 function htmlDocument(title: string, head: string, content: string, icon = 'data:,'): string {
   return `<!doctype html>
 <html lang="en">
@@ -98,19 +101,19 @@ ${content}</body>
 `;
 }
 
-/** What differs between the pages of the package. */
+/** The parts in which the pages differ. */
 interface HtmlPage {
   readonly title: string;
   /** The colour of the icon, such as `#d60590`. */
   readonly colour: string;
-  /** Directives beside those of every page, such as `"style-src 'self'"`. */
+  /** Directives in addition to those of every page, such as `"style-src 'self'"`. */
   readonly policy: readonly string[];
   readonly head: string;
-  /** HTML; nothing from outside. */
+  /** HTML without untrusted text. */
   readonly content: string;
 }
 
-/** What holds for every page: nothing from elsewhere, no frames around it, no form that leads away. */
+/** Directives of every page: no external resources, no framing, no forms. */
 const PAGE_POLICY = [
   "default-src 'none'",
   "img-src 'self' data:",
@@ -127,7 +130,7 @@ export function htmlPage({ title, colour, policy, head, content }: HtmlPage): Re
   const headers = {
     'content-security-policy': [...PAGE_POLICY, ...policy].join('; '),
     'cache-control': 'no-store',
-    // The same URL may answer with JSON to clients that ask for JSON.
+    // The same URL answers with JSON if the client asks for it.
     vary: 'accept',
     'x-content-type-options': 'nosniff',
     'referrer-policy': 'no-referrer',
@@ -143,8 +146,8 @@ export function pageTags(base: string, { script, style }: Manifest): string {
 }
 
 /**
- * Where the files of the page at `path` are, relative to its own URL, so that it also works behind a proxy that adds a
- * prefix: `/graphql` gives `./graphql/assets/`.
+ * The URL of the files of the page at `path`, relative to the page's URL so that it also works behind a proxy
+ * that adds a prefix: `/graphql` gives `./graphql/assets/`.
  */
 export function assetsBase(path: string): string {
   const lastSegment = path.slice(path.lastIndexOf('/') + 1);
@@ -160,15 +163,15 @@ function icon(colour: string): string {
   );
 }
 
-/** One file of the built page; its coded forms lie next to it as `<name>.br` and `<name>.gz`. */
+/** A file of a built page. Its encoded forms are stored next to it as `<name>.br` and `<name>.gz`. */
 export interface BuiltFile {
   readonly contentType: string;
   readonly codings: readonly ContentCoding[];
 }
 
-/** What `npm run build:pages` leaves in `manifest.json`. */
+/** The content of `manifest.json`, which `npm run build:pages` writes. */
 export interface Manifest {
-  /** Fingerprint of everything that the build was made from. */
+  /** Fingerprint of all inputs of the build. */
   readonly inputs: string;
   /** File name of the page's module script. */
   readonly script: string;
@@ -178,7 +181,7 @@ export interface Manifest {
   readonly files: Readonly<Record<string, BuiltFile>>;
 }
 
-/** Where a built page lies, by its name. */
+/** The folder of a built page. */
 export function builtPage(name: string): URL {
   return new URL(`build/${name}/`, PACKAGE_ROOT);
 }
@@ -194,30 +197,30 @@ function isManifest(value: unknown): value is Manifest {
   );
 }
 
-/** Reads the manifest of a build; undefined when there is no whole build in `directory`. */
+/** Reads the manifest of a build; undefined if `directory` has no complete build. */
 export function readManifest(directory: URL): Manifest | undefined {
   try {
     const manifest: unknown = JSON.parse(readFileSync(new URL('manifest.json', directory), 'utf8'));
     return isManifest(manifest) ? manifest : undefined;
   } catch {
-    // The service does not need its pages: without a build each says how to make one.
+    // The service runs without its pages; without a build, each page shows how to build it.
     return undefined;
   }
 }
 
-/** What a door says of itself to whoever opens its address. */
+/** The front page of a door. */
 interface FrontPage {
   readonly title: string;
   readonly about: string;
-  /** What is behind the door, by path. */
+  /** Descriptions of the door's paths. */
   readonly paths: Readonly<Record<string, string>>;
-  /** False where a browser cannot follow the paths, which take POST alone; default true. */
+  /** Whether browsers can follow the paths; false if these accept POST only. Default true. */
   readonly linked?: boolean;
 }
 
 const JSON_TYPE = 'application/json';
 
-/** Answers at the root of a door: browsers with a page, programs with the same as JSON. */
+/** Answers at the root of a door, with a page for browsers and JSON for programs. */
 export function addFrontPage(app: FastifyInstance, { title, about, paths, linked = true }: FrontPage): void {
   const items = Object.entries(paths).map(
     // Relative to the page's own URL, so that they also work behind a proxy that adds a prefix.
@@ -251,7 +254,7 @@ code, a { font-family: ui-monospace, monospace; font-size: .95rem; overflow-wrap
 code { color: var(--soft); }
 `;
 
-/** Allows the page's own style and nothing else. */
+/** Allows only the page's own style. */
 const LINKS_POLICY = [
   "default-src 'none'",
   `style-src 'sha256-${createHash('sha256').update(STYLE).digest('base64')}'`,
@@ -267,14 +270,14 @@ const HEADERS = {
   'referrer-policy': 'no-referrer',
 } as const;
 
-/** Something that a page leads to. */
+/** An entry of a page of links. */
 export interface Linked {
-  /** Its paths; without `href` one is shown as code, because no link can lead there. */
+  /** The paths; one without `href` is shown as code, since it cannot be linked. */
   readonly paths: readonly { readonly text: string; readonly href?: string | undefined }[];
   readonly about: string;
 }
 
-/** A page for browsers that says what is where; it loads nothing. Pure. */
+/** A page that lists links with descriptions; it loads nothing. Pure. */
 export function linksPage(title: string, about: string, items: readonly Linked[]): Reply {
   const content = `<h1>${escapeHtml(title)}</h1>
 <p>${escapeHtml(about)}</p>

@@ -1,7 +1,7 @@
 import { type ExchangeRecorder, requestFields } from '@portico/transport';
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
 
-/** Logs each exchange once it is over; without the query, which may hold secrets. */
+/** Logs each request when it ends, without the query, which may contain secrets. */
 export function accessLog(log: Pick<FastifyBaseLogger, 'info'>): ExchangeRecorder {
   return {
     record({ id, client, method, target, status, duration, requestHeaders }) {
@@ -15,26 +15,26 @@ export function accessLog(log: Pick<FastifyBaseLogger, 'info'>): ExchangeRecorde
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** On a route that only refuses, or answers OPTIONS: no list of routes has it. */
+    /** Excludes the route from lists of routes, because it only refuses or answers OPTIONS. */
     readonly unlisted?: true;
   }
 }
 
-/** A path with the methods that it takes, as the router knows it: `/users/:id`. */
+/** A path with the methods that it accepts, as registered with the router: `/users/:id`. */
 export interface ListedRoute {
   readonly path: string;
   readonly methods: readonly string[];
 }
 
 /**
- * Notes the routes that are added to an instance from now on, in its plugins too. Call it before any is
- * added. What it returns gives them by path, in the order in which they were added.
+ * Collects the routes that are added to an instance from now on, also by its plugins. Call it before any is
+ * added. The returned function lists them by path, in the order of registration.
  */
 export function listRoutes(app: FastifyInstance): () => readonly ListedRoute[] {
   const routes = new Map<string, Set<string>>();
   app.addHook('onRoute', ({ url, method, config }) => {
     if (config?.unlisted) return;
-    // A path with and without a slash behind it is listed once.
+    // A path with and without a trailing slash is listed once.
     const bare = url.replace(/\/$/, '');
     const path = routes.has(bare) ? bare : url;
     const methods = routes.get(path) ?? new Set();

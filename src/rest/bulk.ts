@@ -30,7 +30,7 @@ import {
 import type { UserEndpointOptions } from './users.ts';
 import { idempotencyKey } from './validators.ts';
 
-/** Imports that may run at the same time; each holds a few megabytes at most, unless it is one transaction. */
+/** Maximum concurrent imports; each holds a few megabytes at most, unless it is one transaction. */
 const MAX_IMPORTS = 8;
 
 const STATUS: Readonly<Record<ImportError['code'], number>> = {
@@ -41,13 +41,13 @@ const STATUS: Readonly<Record<ImportError['code'], number>> = {
   IMPORT_KEY_REUSED: 422,
 };
 
-/** POST /users of many users, which the request brings line by line; the reply reports on each. */
+/** POST /users with many users, read line by line; the reply reports on each line. */
 export function importEndpoint({ users, maxImportBytes, bodyBudget }: UserEndpointOptions): StreamedBodies {
   const places = new BodyBudget({ max: MAX_IMPORTS });
 
   async function handle(ctx: RequestContext, body: Readable): Promise<Reply> {
     const asked = askedImport(ctx);
-    if (asked === undefined) throw new TypeError('The request is no import');
+    if (asked === undefined) throw new TypeError('The request is not an import');
     if (Number(ctx.headers['content-length'] ?? 0) > maxImportBytes) {
       throw problemOf(
         new ImportError('IMPORT_TOO_LARGE', `The import is larger than ${maxImportBytes} bytes`),
@@ -76,20 +76,22 @@ export function importEndpoint({ users, maxImportBytes, bodyBudget }: UserEndpoi
   return { takes: (request) => askedImport(request) !== undefined, handle };
 }
 
-/** The memory of the lines of one transaction, for each byte of them. */
+/** Estimated memory of the lines of one transaction, per received byte. */
 const MEMORY = 2;
-/** How long a client has to read that its import has made room for another, in milliseconds. */
+/** How long a client has to read the refusal of an import that was dropped for another, in milliseconds. */
 const LINGER = 2_000;
 
-/** What an import takes of. */
+/** The budgets that an import draws on. */
 interface ImportBudgets {
-  /** Counts imports. */
+  /** Bounds the number of imports. */
   readonly places: BodyBudget;
-  /** Counts the bytes of one that is held as a whole. */
+  /** Bounds the bytes of imports in one transaction. */
   readonly memory: BodyBudget | undefined;
 }
 
-/** An import that has one of the places, until its client has the reply or has to make room for another. */
+/**
+ * An import that holds a place until its client has the reply, or until it is dropped in favour of another.
+ */
 class RunningImport implements BodySender {
   readonly #ctx: RequestContext;
   readonly #body: Readable;
@@ -99,10 +101,10 @@ class RunningImport implements BodySender {
   readonly #lines: Arrival | undefined;
   #received = 0;
   #refusal: HttpProblem | undefined;
-  /** Fails what waits for the next piece. */
+  /** Rejects the pending read of the next chunk. */
   #fail: (problem: HttpProblem) => void = () => {};
 
-  /** Throws HttpProblem when there is no place. */
+  /** Throws HttpProblem if there is no free place. */
   constructor(ctx: RequestContext, body: Readable, { places, memory }: ImportBudgets) {
     this.#ctx = ctx;
     this.#body = body;
@@ -131,12 +133,13 @@ class RunningImport implements BodySender {
     this.#refusal = problem;
     this.#close();
     this.#fail(problem);
-    // A client that does not read would hold the rest of its import.
+    // Destroys the body if the client does not read the refusal, which would otherwise keep the rest of the
+    // import.
     const timer = setTimeout(() => this.#body.destroy(), LINGER).unref();
     this.#ctx.onClose(() => clearTimeout(timer));
   }
 
-  /** While the store works, the client is not the one who is slow. */
+  /** Pauses the measurement of the client's speed while the store works. */
   async stored<T>(storing: MaybePromise<T>): Promise<T> {
     this.#places.pause(this.#place);
     try {
@@ -146,9 +149,11 @@ class RunningImport implements BodySender {
     }
   }
 
-  /** The bytes of the body. Throws HttpProblem where the client leaves or has to make room. */
+  /**
+   * The bytes of the body. Throws HttpProblem if the client disconnects or the import is dropped for another.
+   */
   async *chunks(): AsyncGenerator<Uint8Array> {
-    // A reader that ends early must not close the connection under the reply.
+    // Ending the loop early must not close the connection before the reply is sent.
     const pieces = this.#body.iterator({ destroyOnReturn: false });
     for (;;) {
       if (this.#refusal !== undefined) throw this.#refusal;
@@ -167,7 +172,7 @@ class RunningImport implements BodySender {
     if (this.#lines !== undefined) this.#memory?.complete(this.#lines);
   }
 
-  /** Throws HttpProblem where there is no room. */
+  /** Throws HttpProblem if a budget is exhausted. */
   #count(bytes: number): void {
     this.#received += bytes;
     this.#places.grow(this.#place, 1, this.#received);
@@ -175,7 +180,10 @@ class RunningImport implements BodySender {
   }
 }
 
-/** The reply begins with the first lines that are stored: what fails before is a refusal like any other. */
+/**
+ * Waits for the first stored lines before it begins the reply, so that an earlier failure is an ordinary
+ * refusal.
+ */
 async function lineByLine(request: ImportRequest, asked: AskedImport, ctx: RequestContext): Promise<Reply> {
   const report = new ImportReport(asked.isMinimal);
   const outcomes = importUsers(request);
@@ -206,7 +214,7 @@ async function whole(request: ImportRequest, asked: AskedImport): Promise<Reply>
   const text = report.lines(outcomes) + report.end(request.position?.line ?? 0);
   const refused = outcomes.find(isRefused);
   if (refused === undefined) return reply(asked, text);
-  // Nothing is stored; the status and the code are those of the first line that is to blame.
+  // Nothing is stored; the status and the code are those of the first refused line.
   const { headers, ...rest } = reply(asked, text);
   const status = refused.code === 'EMAIL_TAKEN' ? 409 : 400;
   return { ...rest, status, headers: { ...headers, 'x-error-code': refused.code } };
@@ -221,13 +229,13 @@ function reply(asked: AskedImport, body: Reply['body']): Reply {
   return { status: 200, type: 'application/x-ndjson', body, headers };
 }
 
-/** The refusal of an import that could not go on before its reply began. */
+/** The refusal of an import that failed before its reply began. */
 function problemOf(error: unknown): unknown {
   if (!(error instanceof ImportError)) return error;
   return new HttpProblem(STATUS[error.code], error.code, error.message);
 }
 
-/** What a reply that has begun says of an import that cannot go on. */
+/** The line that reports a failure after the reply has begun. */
 function stopOf(error: unknown, ctx: RequestContext): string {
   if (error instanceof ImportError) return stopLine(error.code, error.message, error.line);
   if (error instanceof HttpProblem) return stopLine(error.code as ErrorCode, error.message);

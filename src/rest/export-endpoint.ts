@@ -18,7 +18,7 @@ const CONTENT_TYPES: Readonly<Record<ExportFormat, string>> = {
   csv: 'text/csv; charset=utf-8',
 };
 
-/** What a list is to be written in; undefined for JSON, which is what `text/*` and `*\/*` get. */
+/** The format that the client accepts for the list; undefined for JSON, which `text/*` and `*\/*` get too. */
 export function askedExport({ headers }: Pick<RequestContext, 'headers'>): ExportFormat | undefined {
   const { accept } = headers;
   if (accept === undefined || !/ndjson|csv/i.test(accept)) return undefined;
@@ -26,7 +26,7 @@ export function askedExport({ headers }: Pick<RequestContext, 'headers'>): Expor
   return EXPORT_TYPES[type ?? ''];
 }
 
-/** Answers with all users that there are, a line each. */
+/** Answers with all users, one per line. */
 export function exporter(
   users: DatabaseUserStore,
 ): (format: ExportFormat, ctx: RequestContext) => MaybePromise<Reply> {
@@ -50,19 +50,19 @@ export function exporter(
   };
 }
 
-/** What a client may compare of an export: a tag of its own, so that nobody takes it for the list as JSON. */
+/** Validators of an export. The tag includes the format, so that it differs from that of the list as JSON. */
 function exportValidators(format: ExportFormat, state: string): Validators {
   const { etag, changed } = listValidators(state);
   return { etag: etag.replace(/"$/, `.${format}"`), changed };
 }
 
-/** Writes the report of an import: a line of JSON for each line, and the totals in the last one. */
+/** Writes the report of an import: a line of JSON for each imported line, and the totals in the last one. */
 export class ImportReport {
   readonly #isMinimal: boolean;
   #created = 0;
   #refused = 0;
 
-  /** `isMinimal` leaves out the lines that were stored. */
+  /** `isMinimal` omits the lines that were stored. */
   constructor(isMinimal: boolean) {
     this.#isMinimal = isMinimal;
   }
@@ -81,24 +81,27 @@ export class ImportReport {
     return text;
   }
 
-  /** The last line: it is there if the whole import was read. `skipped` is the line up to which it was stored before. */
+  /**
+   * The last line, present only if the whole import was read. `skipped` is the line up to which an earlier
+   * attempt stored it.
+   */
   end(skipped: number): string {
     const totals = { created: this.#created, refused: this.#refused, ...(skipped > 0 ? { skipped } : {}) };
     return `${JSON.stringify(totals)}\n`;
   }
 }
 
-/** The line that ends a report in place of the totals where the import could not go on. */
+/** The line that ends a report instead of the totals if the import failed. */
 export function stopLine(code: string, reason: string, line?: number): string {
   return `${JSON.stringify({ ...(line === undefined ? {} : { line }), code, reason, stopped: true })}\n`;
 }
 
-/** What an import asks for. */
+/** The options of an import. */
 export interface AskedImport {
   readonly format: ImportFormat;
-  /** Whether all lines are stored in one transaction or none; else each stands alone. */
+  /** Whether all lines are stored in one transaction; otherwise each line succeeds or fails alone. */
   readonly isWhole: boolean;
-  /** Whether the report leaves out the lines that were stored. */
+  /** Whether the report omits the lines that were stored. */
   readonly isMinimal: boolean;
 }
 
@@ -109,14 +112,14 @@ const IMPORT_TYPES: Readonly<Record<string, ImportFormat>> = {
 const JSON_TYPES: ReadonlySet<string> = new Set(['', 'application/json']);
 
 /**
- * Reads whether a create is an import: by its media type, or as a JSON array by `Prefer: transaction=`. Undefined for all
- * other creates, those with an array too: by the contract they fail.
+ * Recognises an import by its media type, or by a JSON array with `Prefer: transaction=`. Undefined for other
+ * creates, including arrays without the preference, which the contract refuses.
  */
 export function askedImport(
   request: Pick<RequestContext, 'headers' | 'contentType'>,
 ): AskedImport | undefined {
   const { headers, contentType } = request;
-  // Most creates have neither.
+  // Most requests have neither, so this check comes first.
   const mayBe = headers.prefer !== undefined || /ndjson|csv/i.test(contentType ?? '');
   if (!mayBe) return undefined;
   const [type = ''] = (contentType ?? '').split(';', 1);
@@ -129,7 +132,7 @@ export function askedImport(
   return { format, isWhole: transaction === 'all', isMinimal: prefers.get('return') === 'minimal' };
 }
 
-/** The preferences that are followed, for Preference-Applied. */
+/** The preferences that were applied, for Preference-Applied. */
 export function appliedPreferences({ isWhole, isMinimal }: AskedImport): string {
   return `transaction=${isWhole ? 'all' : 'line'}${isMinimal ? ', return=minimal' : ''}`;
 }

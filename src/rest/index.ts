@@ -1,2 +1,2 @@
-// What programs import as `portico/rest`.
+// The entry `portico/rest` of the package.
 export { type RestOptions, rest } from './rest.ts';

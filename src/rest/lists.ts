@@ -15,25 +15,28 @@ import { listValidators, validatorHeaders } from './validators.ts';
 /** All users in a format. */
 interface UserList {
   readonly body: Reply['body'];
-  /** What named the state of all users when the list began. */
+  /** The state of all users when the list began, from which validators are made. */
   readonly state: string;
 }
 
 const [LIST_HEAD = '', LIST_TAIL = ''] = data('[|]').split('|');
 
 /**
- * Lists all users in id order (CONTRACT.md#rest-routes). A list that fits one page is sent whole; a longer one in pieces, each of
- * which is read when the client has taken the one before, so memory stays flat however many users there are. Each piece
- * shows the users as they are when it is read; users created after the start of a long list are not in it.
+ * Lists all users in id order (CONTRACT.md#rest-routes). A list that fits one page is sent whole. A longer
+ * one is sent in pieces, each read after the client has taken the previous one, so memory use does not grow
+ * with the number of users. Each piece shows the users as of its read; users created after the start of a
+ * long list are not included.
  */
 export function userLister(users: DatabaseUserStore, format: UserFormat): () => MaybePromise<UserList> {
   const frame = {
     head: Buffer.from(format === 'json' ? LIST_HEAD : exportHead(format)),
     tail: Buffer.from(format === 'json' ? LIST_TAIL : ''),
-    /** The first user of a list has no comma in front of it. */
+    /** In JSON a page begins with a comma, which the first one of a list skips. */
     skipped: format === 'json' ? 1 : 0,
   };
-  /** The last list that fitted one page. As long as nobody changes users, the store gives the same page. */
+  /**
+   * The last list that fitted one page; as long as no user changes, the store returns the same page object.
+   */
   let last: { readonly page: UserPage; readonly list: UserList } | undefined;
 
   async function* pieces(first: UserPage): AsyncGenerator<Buffer> {
@@ -58,11 +61,11 @@ export function userLister(users: DatabaseUserStore, format: UserFormat): () => 
     });
 }
 
-/** How a page is answered. */
+/** Options of the reply with a page. */
 interface ListPageOptions {
   /** The path of the list as clients see it. */
   readonly path: string;
-  /** Whether the number of all matches is asked for. */
+  /** Whether to count all matches. */
   readonly counts: boolean;
 }
 
@@ -70,7 +73,7 @@ const [PAGE_HEAD, PAGE_TAIL] = data('[|]')
   .split('|')
   .map((part) => Buffer.from(part)) as [Buffer, Buffer];
 
-/** Answers with the page of a list that the parameters ask for. Throws HttpProblem. */
+/** Answers with the requested page of a list. Throws HttpProblem. */
 export function listPage(
   lists: UserLists,
   asked: ListParameters,
@@ -90,12 +93,12 @@ export function listPage(
   });
 }
 
-/** The header fields that tell the number of all matches. */
+/** The header fields with the number of all matches. */
 export function totalHeaders(total: number): Readonly<Record<string, string>> {
   return { 'x-total-count': String(total), 'preference-applied': 'count=exact' };
 }
 
-/** The links to the pages around (RFC 8288). */
+/** Links to the next, previous and first page (RFC 8288). */
 function linksOf({ given }: ListParameters, { isFirst, next, prev }: UserPageAround, path: string): string {
   const link = (rel: string, cursor?: string) => {
     const position = cursor === undefined ? [] : [['cursor', cursor] as const];

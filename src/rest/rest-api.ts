@@ -21,13 +21,13 @@ import { JSON_TYPE } from './rest-errors.ts';
 const CSV = 'text/csv';
 const NDJSON = 'application/x-ndjson';
 
-/** The list of all users as lines, for clients that accept one of these types and send no query. */
+/** Content types of the export, for clients that accept one of them and send no query. */
 export const EXPORT_CONTENT: Readonly<Record<string, Schema>> = {
   [NDJSON]: text('A user per line, as a JSON object.'),
   'text/csv; charset=utf-8': text('A line with the names of the columns, and a user per line (RFC 4180).'),
 };
 
-/** The bodies of an import. An array is JSON, and is an import by `Prefer: transaction=`. */
+/** Content types of an import. A JSON array is an import with `Prefer: transaction=`. */
 export const IMPORT_CONTENT: Readonly<Record<string, Schema>> = {
   [NDJSON]: text('A new user per line, as a JSON object.'),
   [CSV]: text('A line with the names of the columns, and a new user per line (RFC 4180).'),
@@ -57,7 +57,7 @@ const prefer = (description: string, ...examples: readonly string[]): ApiParamet
   schema: { type: 'string', examples },
 });
 const STRICT = prefer(
-  '`handling=strict` gives the status of HTTP where the contract has another one.',
+  '`handling=strict` uses HTTP status codes where the contract uses others.',
   'handling=strict',
 );
 
@@ -83,29 +83,32 @@ const KEY = [
 const success = (members: Readonly<Record<string, Schema>>) =>
   object({ status: { const: 'success' }, ...members });
 const done = (what: string): Schema => success({ message: { const: what } });
-/** With `Prefer: return=representation` the user too. */
+/** With the user if the client sent `Prefer: return=representation`. */
 const withData = (what: string): Schema => success({ message: { const: what }, 'data?': named('User') });
 const json = (description: string, schema: Schema, headers?: ApiReply['headers']): ApiReply => ({
   description,
   content: { [JSON_TYPE]: schema },
   ...(headers === undefined ? {} : { headers }),
 });
-/** A user of which only some fields are shown. */
+/** A user with only the requested fields. */
 const shownUser: Schema = { ...userSchema, required: [] };
 /** A merge patch (RFC 7396). */
 const userPatch: Schema = { ...newUserSchema, required: [] };
-/** A user, or many of them. */
+/** A user, or a list of users. */
 const newUsers = {
   required: true,
   content: { [JSON_TYPE]: { oneOf: [named('NewUser'), listOf(named('NewUser'))] }, ...IMPORT_CONTENT },
 };
-/** What makes a reply one of many types. */
+/** Adds content types to a reply. */
 const withContent = (reply: ApiReply, content: ApiReply['content']): ApiReply => ({
   ...reply,
   content: { ...reply.content, ...content },
 });
 
-/** The REST door as OpenAPI describes it (CONTRACT.md#rest-routes). `bodyLimit` is not part of it: 413 says so. */
+/**
+ * The OpenAPI description of the REST door (CONTRACT.md#rest-routes). `bodyLimit` is not part of it; 413
+ * reports it.
+ */
 export function restApi(prefix = '', policy?: AccessPolicy): DoorApi {
   const create = json(
     'The user is stored; or the report of an import.',
@@ -117,7 +120,7 @@ export function restApi(prefix = '', policy?: AccessPolicy): DoorApi {
   };
   return {
     door: 'rest',
-    about: 'Users as JSON over HTTP, many of them as NDJSON or CSV too.',
+    about: 'Users as JSON over HTTP; lists and imports also as NDJSON or CSV.',
     refusal: { type: JSON_TYPE, schema: named('RestError') },
     ...(policy !== undefined && accessApi(policy)),
     schemas: {
@@ -144,7 +147,7 @@ export function restApi(prefix = '', policy?: AccessPolicy): DoorApi {
               json('The users, by id unless `sort` says otherwise.', success({ data: listOf(shownUser) }), {
                 ...VALIDATORS,
                 link: 'The next, the previous and the first page.',
-                'x-total-count': 'How many users match, if asked for.',
+                'x-total-count': 'The number of matching users, if requested.',
               }),
               { ...EXPORT_CONTENT, ...CHANGES_CONTENT },
             ),
@@ -156,10 +159,10 @@ export function restApi(prefix = '', policy?: AccessPolicy): DoorApi {
           id: 'createUser',
           summary: 'Creates a user, or imports many',
           description:
-            'A body of NDJSON or CSV is an import, and so is a JSON array with `Prefer: transaction=`. It is read as it comes, and the reply is a report on each line.',
+            'A body of NDJSON or CSV is an import, and so is a JSON array with `Prefer: transaction=`. It is processed while it arrives, and the reply reports on each line.',
           parameters: [
             prefer(
-              '`handling=strict` gives 201; `return=representation` adds the user to the reply, for callers who may read. Of an import `transaction=all` stores all lines or none, `transaction=line` each alone, and `return=minimal` leaves the lines that were stored out of the report.',
+              '`handling=strict` gives 201; `return=representation` adds the user to the reply, for callers who may read. For an import `transaction=all` stores all lines or none, `transaction=line` stores each line separately, and `return=minimal` omits the stored lines from the report.',
               'handling=strict',
               'return=representation',
               'transaction=all',
@@ -172,7 +175,7 @@ export function restApi(prefix = '', policy?: AccessPolicy): DoorApi {
             201: { ...created, description: 'The user is stored, with `Prefer: handling=strict`.' },
           },
           refusals: [...WRITE, ...KEY, ...IMPORT_REFUSALS],
-          // Of an import in one transaction that stored nothing.
+          // An import in one transaction that stored nothing.
           refusalContent: { 400: REPORT_CONTENT, 409: REPORT_CONTENT },
         },
       },
@@ -183,7 +186,7 @@ export function restApi(prefix = '', policy?: AccessPolicy): DoorApi {
           parameters: [
             ID,
             STRICT,
-            queryParameter('fields', 'The fields that the user is shown with.', { type: 'string' }),
+            queryParameter('fields', 'The fields of the user to return.', { type: 'string' }),
             ...READ_CONDITIONS,
           ],
           replies: {
@@ -226,7 +229,7 @@ export function restApi(prefix = '', policy?: AccessPolicy): DoorApi {
           id: 'deleteUser',
           summary: 'Deletes a user',
           parameters: [ID, ...WRITE_CONDITIONS],
-          replies: { 200: json('The user is gone.', done('User deleted successfully')) },
+          replies: { 200: json('The user is deleted.', done('User deleted successfully')) },
           refusals: ['USER_NOT_FOUND', ...STORE, ...BODY, ...CONDITION],
         },
       },
@@ -243,57 +246,68 @@ const header = (name: string, description: string, example: string): ApiParamete
 
 /** The conditions of a read (RFC 9110 13.1). */
 export const READ_CONDITIONS: readonly ApiParameter[] = [
-  header('if-none-match', 'The ETag that the client has; 304 while it is still the one.', '"1795352385129"'),
+  header(
+    'if-none-match',
+    'The ETag that the client has; the reply is 304 while it is current.',
+    '"1795352385129"',
+  ),
   header('if-modified-since', 'The Last-Modified that the client has.', 'Sun, 22 Nov 2026 12:00:00 GMT'),
 ];
 
 /** The conditions of a write. */
 export const WRITE_CONDITIONS: readonly ApiParameter[] = [
-  header('if-match', 'The ETag of the user that is meant; 412 when it has another one.', '"1795352385129"'),
+  header('if-match', 'The ETag that the user must have; otherwise the reply is 412.', '"1795352385129"'),
   header(
     'if-unmodified-since',
-    'The Last-Modified of the user that is meant.',
+    'The Last-Modified that the client has; the reply is 412 if the user was changed later.',
     'Sun, 22 Nov 2026 12:00:00 GMT',
   ),
 ];
 
 export const IDEMPOTENCY_KEY = header(
   'idempotency-key',
-  'A name for this create, known for its caller alone: repeated with the same body it gives the same reply and creates nothing. An import goes on behind the line up to which it was stored.',
+  'A unique key for this create, separate for each caller: a repetition with the same body gets the same reply and creates nothing. A repeated import continues after the last stored line.',
   '6f1c1d5e-7b7a-4c8e-9a35-0d2f6f6f2b0e',
 );
 
 export const VALIDATORS: NonNullable<ApiReply['headers']> = {
-  etag: 'Names what was read; send it in `If-None-Match` or `If-Match`.',
-  'last-modified': 'When it was changed last, once that second is over.',
+  etag: 'The version that was read; send it in `If-None-Match` or `If-Match`.',
+  'last-modified': 'The time of the last change; absent within the second of the change.',
 };
 
-export const NOT_MODIFIED: ApiReply = { description: 'The client has it already.', headers: VALIDATORS };
+export const NOT_MODIFIED: ApiReply = {
+  description: 'The copy of the client is current.',
+  headers: VALIDATORS,
+};
 
-/** Where a stream of changes begins. */
+/** The position from which a stream of changes starts. */
 export const LAST_EVENT: readonly ApiParameter[] = [
-  header('last-event-id', 'Of an event stream: the last event that the client has seen.', '12.1795352385129'),
-  queryParameter('lastEventId', 'The same, for clients that cannot set the header.', { type: 'string' }),
+  header(
+    'last-event-id',
+    'For an event stream: the id of the last event that the client received.',
+    '12.1795352385129',
+  ),
+  queryParameter('lastEventId', 'Last-Event-ID for clients that cannot set the header.', { type: 'string' }),
 ];
 
-/** The changes of the users, for clients that ask for an event stream. */
+/** The changes of users, for clients that accept an event stream. */
 export const CHANGES_CONTENT = {
   'text/event-stream; charset=utf-8': text(
-    'What is done to users from now on, or behind the event that is named: `user.created`, `user.updated` and `user.deleted`, each with the user as JSON.',
+    'Changes of users from now on, or after the event in Last-Event-ID: `user.created`, `user.updated` and `user.deleted`, each with the user as JSON.',
   ),
 } as const;
 
-/** The query of a list. Without one the reply has all users. */
+/** The query of a list; without one the reply has all users. */
 export const LIST_PARAMETERS: readonly ApiParameter[] = [
   queryParameter('limit', 'Users per page.', { type: 'integer', minimum: 1, maximum: LIMIT.max }),
-  queryParameter('cursor', 'Where the page begins: from a `Link` of the page before or behind it.', {
+  queryParameter('cursor', 'The start of the page, from a `Link` of a neighbouring page.', {
     type: 'string',
   }),
-  queryParameter('sort', 'Fields to sort by, `-` in front of one for the other direction.', {
+  queryParameter('sort', 'Fields to sort by; `-` before a field sorts in descending order.', {
     type: 'string',
     examples: ['name,-id'],
   }),
-  queryParameter('fields', 'The fields that users are shown with.', {
+  queryParameter('fields', 'The fields of each user to return.', {
     type: 'string',
     examples: ['id,name'],
   }),

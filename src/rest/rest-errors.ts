@@ -1,11 +1,12 @@
 import { type ErrorFormat, HttpProblem, type Reply, reasonPhrase } from '@portico/transport';
 
-// The response envelope of CONTRACT.md#rest-envelope: `status`, then `data` for a read, `message` for all else.
+// The response envelope of CONTRACT.md#rest-envelope: `status`, then `data` for a read or `message` for other
+// replies.
 
-/** The content type that all replies of this door carry (CONTRACT.md#rest-envelope). */
+/** The content type of all replies of this door (CONTRACT.md#rest-envelope). */
 export const JSON_TYPE = 'application/json';
 
-/** A success with data that is JSON text already. */
+/** A success with data, given as JSON text. */
 export function data(json: string): string {
   return `{"status":"success","data":${json}}`;
 }
@@ -28,21 +29,21 @@ export function json(body: Reply['body'], status = 200, headers?: Reply['headers
   return { status, type: JSON_TYPE, body, headers };
 }
 
-/** The reply of a write with the user that was written, as JSON text. */
+/** Adds the written user, given as JSON text, to the reply of a write. */
 export function withData(reply: Reply, user: string): Reply {
   const body = `${String(reply.body).slice(0, -1)},"data":${user}}`;
   const applied = [reply.headers?.['preference-applied'], 'return=representation'].filter(Boolean).join(', ');
   return { ...reply, body, headers: { ...reply.headers, 'preference-applied': applied } };
 }
 
-/** What a write that fails says (CONTRACT.md#errors). */
+/** Messages of failed writes (CONTRACT.md#errors). */
 const WRITE_FAILED: Readonly<Record<string, string>> = {
   POST: 'Failed to create user',
   PUT: 'Failed to update user',
   DELETE: 'Failed to delete user',
 };
 
-/** The bodies of refusals that say the same whatever was asked. */
+/** Bodies of refusals that do not depend on the request. */
 const BODIES: Readonly<Record<string, string>> = {
   // CONTRACT.md#errors: an unknown first segment
   NO_ROUTE: failure('Endpoint not found'),
@@ -52,7 +53,7 @@ const BODIES: Readonly<Record<string, string>> = {
   METHOD_NOT_ALLOWED: '',
 };
 
-/** Refusals of a read that say what is wrong with the request; those of a write say what the contract has. */
+/** Codes whose message is shown for a read; writes show the contract's message. */
 const EXPLAINED: ReadonlySet<string> = new Set([
   'UNKNOWN_PARAMETER',
   'INVALID_PARAMETER',
@@ -64,7 +65,9 @@ const EXPLAINED: ReadonlySet<string> = new Set([
   'TOO_MANY_STREAMS',
 ]);
 
-/** Refusals of imports, which are none of the contract's creates, and of requests that are for another host. */
+/**
+ * Codes whose message is always shown: imports and requests for another host are not part of the contract.
+ */
 const EXPLAINED_ALWAYS: ReadonlySet<string> = new Set([
   'INVALID_IMPORT',
   'IMPORT_TOO_LARGE',
@@ -74,7 +77,7 @@ const EXPLAINED_ALWAYS: ReadonlySet<string> = new Set([
   'UNKNOWN_HOST',
 ]);
 
-/** Every refusal of this door is the contract's error envelope. */
+/** Formats every refusal of this door as the contract's error envelope. */
 export const restErrors: ErrorFormat = {
   contentType: JSON_TYPE,
   // CONTRACT.md#errors: an unknown user is an error in the body of a 200
@@ -90,20 +93,20 @@ export const restErrors: ErrorFormat = {
 };
 
 // Created once, because the stack of a refusal is not used.
-/** The refusal of a path that is no resource. */
+/** The refusal of an unknown path. */
 export const NO_ROUTE = new HttpProblem(404, 'NO_ROUTE', 'No resource has this path');
-/** The refusal of a user that there is not. */
+/** The refusal of an unknown user. */
 export const NO_SUCH_USER = new HttpProblem(404, 'USER_NOT_FOUND', 'There is no user with this id');
 
-/** The refusal of a method that a resource does not take; `allow` lists those that it takes. */
+/** The refusal of a method that a resource does not accept; `allow` lists the accepted methods. */
 export function methodNotAllowed(allow: string): HttpProblem {
   const message = 'The resource does not take this method, or needs an id';
   return new HttpProblem(405, 'METHOD_NOT_ALLOWED', message, { headers: { allow } });
 }
 
 /**
- * What the first path segment selects (CONTRACT.md#rest-routes), and the methods that its shape takes
- * without and with a second segment.
+ * The resources by first path segment (CONTRACT.md#rest-routes), with the methods that each accepts without
+ * and with a second segment.
  */
 const RESOURCES: Readonly<Record<string, readonly [bare: string, withId: string]>> = {
   users: ['GET, HEAD, POST, OPTIONS', 'GET, HEAD, OPTIONS'],
@@ -112,9 +115,9 @@ const RESOURCES: Readonly<Record<string, readonly [bare: string, withId: string]
 };
 
 /**
- * The methods that the resource of a request target takes, which no endpoint took: undefined for an unknown first
- * segment (CONTRACT.md#errors). A known one gets an empty reply (CONTRACT.md#rest-routes, second rule). A deeper path than the contract's
- * shapes is no resource.
+ * The methods that the resource of a request target accepts, for a request that matched no endpoint.
+ * Undefined for an unknown first segment (CONTRACT.md#errors) or a path deeper than the contract's. A known
+ * resource gets an empty reply (CONTRACT.md#rest-routes, second rule).
  */
 export function allowedOf(target: string): string | undefined {
   const path = target.split('?', 1)[0] ?? '/';

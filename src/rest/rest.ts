@@ -47,13 +47,13 @@ export interface RestOptions {
   readonly idempotencyHours?: number;
   /** Largest import in bytes; default 4 GiB. */
   readonly maxImportBytes?: number;
-  /** What is done to the users; without it GET /users is no event stream. */
+  /** The changes of users; without it GET /users offers no event stream. */
   readonly feed?: UserEventFeed | undefined;
-  /** Maximum event streams at the same time; default 1,000. */
+  /** Maximum concurrent event streams; default 1,000. */
   readonly maxStreams?: number;
-  /** Which operations need credentials, and which there are; default none. */
+  /** Access policy or its options: which operations need credentials; default none. */
   readonly api?: ApiOptions | AccessPolicy | undefined;
-  /** Which pages of other origins may use the door; default none. */
+  /** Pages of other origins that may use the door; default none. */
   readonly cors?: CorsOptions | undefined;
 }
 
@@ -102,7 +102,7 @@ export const rest: FastifyPluginAsync<RestOptions> = async (
     request.is404 ? notFound(request, reply) : sendProblem(restErrors, error, request, reply),
   );
 
-  // An empty second segment is none.
+  // A trailing slash makes no difference.
   for (const slash of ['', '/']) {
     addEndpoint(app, 'GET', `/users${slash}`, list, { exposeHeadRoute: false, ...changes });
     app.head(`/users${slash}`, { onRequest: authorizeHead }, headOfList);
@@ -112,7 +112,7 @@ export const rest: FastifyPluginAsync<RestOptions> = async (
     addEndpoint(app, 'DELETE', `/delete/:id${slash}`, remove);
   }
 
-  /** The length of a whole list is not known before it is sent, so HEAD tells none. */
+  /** HEAD sends no Content-Length, since the length of a whole list is unknown before it is sent. */
   function headOfList(request: FastifyRequest, reply: FastifyReply): MaybePromise<FastifyReply> {
     if (feed !== undefined && asksForChanges(request)) return addFields(reply, CHANGES_HEADERS).send();
     const isPlain = Object.keys(request.query as object).length === 0 && askedExport(request) === undefined;
@@ -141,9 +141,9 @@ export const rest: FastifyPluginAsync<RestOptions> = async (
   }
 };
 
-/** Time after which a client connects again, in milliseconds. */
+/** Time after which a client reconnects, in milliseconds. */
 const RETRY = 2_000;
-/** Names the last event where a client cannot set Last-Event-ID: an EventSource that begins. */
+/** The query parameter with the last event, for a new EventSource, which cannot set Last-Event-ID. */
 const PARAMETER = 'lastEventId';
 
 /** The header fields of the stream. */
@@ -152,11 +152,14 @@ const CHANGES_HEADERS = { ...EVENT_STREAM_HEADERS, vary: 'accept' };
 interface ChangeFeedOptions {
   readonly feed: UserEventFeed;
   readonly streams: EventStreams;
-  /** Maximum streams at the same time. */
+  /** Maximum concurrent streams. */
   readonly maxStreams: number;
-  /** What has let the requests in; a stream ends with the credentials of its caller. */
+  /**
+   * The policy that authorized the requests; a stream ends when its caller's credentials expire or are
+   * revoked.
+   */
   readonly policy: AccessPolicy | undefined;
-  /** Whose pages may follow the changes; undefined where that is nobody's. */
+  /** Decides which other origins' pages may follow the changes; undefined if none may. */
   readonly cors: CorsPolicy | undefined;
 }
 
@@ -165,7 +168,7 @@ function asksForChanges({ headers }: FastifyRequest): boolean {
   return prefersEventStream(headers.accept, JSON_TYPE);
 }
 
-/** GET /users as an event stream: what is done to users from now on, or behind the event that the client names. */
+/** GET /users as an event stream: changes of users from now on, or after the event that the client names. */
 function streamChanges({
   feed,
   streams,
@@ -201,13 +204,16 @@ const TOO_MANY_STREAMS = new HttpProblem(503, 'TOO_MANY_STREAMS', 'Too many clie
   headers: { 'retry-after': '5' },
 });
 
-/** The format of a stream that begins behind an event: the client knows its id before anything happens. */
+/**
+ * The format of a stream that starts after an event. It sends the event's id first, so the client can resume
+ * even if it receives no event.
+ */
 function formatFrom(start: EventPosition): EventFormat<readonly UserEvent[]> {
   return {
     waits: true,
     begin: `retry: ${RETRY}\nid: ${idOf(start)}\n\n`,
     text: (events) => events.map(textOf).join(''),
-    // Clients of a process that stops do not come back in the same moment.
+    // Spreads the reconnections of a stopping process's clients over time.
     end: () => `retry: ${Math.round(RETRY * (0.5 + Math.random()))}\n\n`,
   };
 }
@@ -220,7 +226,7 @@ function idOf({ position, at }: EventPosition): string {
   return `${position}.${at}`;
 }
 
-/** The event that the client has seen last; undefined when it names none. Throws HttpProblem. */
+/** The last event that the client received; undefined if it names none. Throws HttpProblem. */
 function lastEvent({ headers, query }: FastifyRequest): EventPosition | undefined {
   const parameters = query as Readonly<Record<string, unknown>>;
   for (const name of Object.keys(parameters)) {
@@ -228,7 +234,7 @@ function lastEvent({ headers, query }: FastifyRequest): EventPosition | undefine
     const message = `An event stream takes no parameter ${quote(name)}, only ${PARAMETER}`;
     throw new HttpProblem(400, 'UNKNOWN_PARAMETER', message);
   }
-  // A client that comes back sends the header, and the parameter as it was when it began.
+  // A reconnecting client sends the header, and still the parameter of its first request.
   const id = headers['last-event-id'] ?? parameters[PARAMETER] ?? '';
   if (id === '') return undefined;
   const [, position, at] = /^(\d{1,16})\.(\d{1,16})$/.exec(String(id)) ?? [];

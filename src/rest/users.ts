@@ -45,12 +45,12 @@ import {
   writeCondition,
 } from './validators.ts';
 
-/** What the endpoints work with. */
+/** Options of the endpoints. */
 export interface UserEndpointOptions extends Guards {
   readonly users: DatabaseUserStore;
   /** Largest body in bytes. */
   readonly bodyLimit: number;
-  /** Stands before the paths that clients see. */
+  /** The prefix of the paths that clients see. */
   readonly prefix: string;
   /** Whether updates and deletions need a condition. */
   readonly requireIfMatch: boolean;
@@ -58,7 +58,7 @@ export interface UserEndpointOptions extends Guards {
   readonly idempotencyHours: number;
   /** Largest import in bytes. */
   readonly maxImportBytes: number;
-  /** Bounds what imports in one transaction hold. */
+  /** Bounds the memory of imports in one transaction. */
   readonly bodyBudget: BodyBudget;
 }
 
@@ -79,7 +79,7 @@ export function userEndpoints(options: UserEndpointOptions) {
   } satisfies Record<string, Endpoint>;
 }
 
-/** GET /users: all users, or the page that the parameters ask for. */
+/** GET /users: all users, or the requested page. */
 function readList({ users, prefix }: UserEndpointOptions): Endpoint['handle'] {
   const path = `${prefix}/users`;
   const list = userLister(users, 'json');
@@ -87,7 +87,10 @@ function readList({ users, prefix }: UserEndpointOptions): Endpoint['handle'] {
   let lastState: string | undefined;
   let lastHeaders: Readonly<Record<string, string>> = {};
 
-  /** The same object as long as the users are, so that the fast path knows the head of the reply. */
+  /**
+   * Returns the same object while the users do not change, so that the fast path can reuse the head of the
+   * reply.
+   */
   function headersOf(state: string): Readonly<Record<string, string>> {
     if (state !== lastState || lastHeaders['last-modified'] === undefined) {
       lastState = state;
@@ -101,7 +104,7 @@ function readList({ users, prefix }: UserEndpointOptions): Endpoint['handle'] {
       json(body, 200, more === undefined ? headersOf(state) : { ...headersOf(state), ...more }),
     );
 
-  /** All users as lines: pages and filters are those of JSON. */
+  /** Exports all users as lines; paging and filters exist only for JSON. */
   function exportAsked(ctx: RequestContext, format: ExportFormat): MaybePromise<Reply> {
     const isLenient = preferences(ctx).get('handling') === 'lenient';
     if (readListParameters(ctx.query, isLenient) === undefined) return exportUsers(format, ctx);
@@ -113,7 +116,7 @@ function readList({ users, prefix }: UserEndpointOptions): Endpoint['handle'] {
     );
   }
 
-  /** Judges what is asked for; the list is read when the result is called. */
+  /** Validates the request; the returned function reads the list. */
   function prepare(ctx: RequestContext): () => MaybePromise<Reply> {
     if (ctx.headers.prefer === undefined && isEmpty(ctx.query)) return whole;
     const prefers = preferences(ctx);
@@ -128,7 +131,7 @@ function readList({ users, prefix }: UserEndpointOptions): Endpoint['handle'] {
     if (format !== undefined) return exportAsked(ctx, format);
     const read = prepare(ctx);
     if (!isConditional(ctx)) return read();
-    // The users are read only where they have changed.
+    // The list is read only if it has changed.
     return whenReady(users.state(), (state) => notModified(ctx, listValidators(state)) ?? read());
   };
 }
@@ -183,8 +186,8 @@ function createUser({ users, prefix, idempotencyHours, policy }: UserEndpointOpt
 }
 
 /**
- * Whether the reply of a write has the user: the client prefers that, and its caller may read. A preference that cannot
- * be followed is no error (RFC 7240 2).
+ * Whether the reply of a write includes the user: the client prefers that, and its caller may read. Ignores a
+ * preference that it cannot apply (RFC 7240 2).
  */
 function showsUser(ctx: RequestContext, policy: AccessPolicy | undefined): boolean {
   if (ctx.headers.prefer === undefined) return false;
@@ -195,10 +198,10 @@ function showsUser(ctx: RequestContext, policy: AccessPolicy | undefined): boole
 const UPDATED = json(done('User updated successfully'));
 const DELETED = json(done('User deleted successfully'));
 
-/** Any version. */
+/** Matches any version. */
 const ANY: WriteCondition = { versions: undefined, before: undefined };
 
-/** PUT /update/<id>: a whole user, or as a merge patch some of its fields. */
+/** PUT /update/<id>: a whole user, or some of its fields as a merge patch. */
 function updateUser({ users, requireIfMatch, policy }: UserEndpointOptions): Endpoint['handle'] {
   return (ctx) =>
     written(ctx, () => {
@@ -222,7 +225,7 @@ function updateUser({ users, requireIfMatch, policy }: UserEndpointOptions): End
 function removeUser({ users, requireIfMatch }: UserEndpointOptions): Endpoint['handle'] {
   return (ctx) =>
     written(ctx, () => {
-      // CONTRACT.md#rest-routes: no body is asked for; one that comes is JSON like all others
+      // CONTRACT.md#rest-routes: no body is needed; one that is sent must be JSON
       if (ctx.body.length > 0) parseJsonBody(ctx.body);
       const condition = conditionOf(ctx, requireIfMatch);
       if (condition === undefined) return (id) => whenReady(users.remove(id), found(DELETED));
@@ -230,12 +233,12 @@ function removeUser({ users, requireIfMatch }: UserEndpointOptions): Endpoint['h
     });
 }
 
-/** Reads what to write, then writes it to the user that the path names. */
+/** Reads the change from the request, then writes it to the user in the path. */
 function written(
   { param }: RequestContext,
   read: () => (id: number) => MaybePromise<Reply>,
 ): MaybePromise<Reply> {
-  // CONTRACT.md#rest-routes: no id where one is needed
+  // CONTRACT.md#rest-routes: the id is missing
   if (param === '') throw methodNotAllowed('OPTIONS');
   const write = read();
   const id = readUserId(param);

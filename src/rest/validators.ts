@@ -24,7 +24,10 @@ export function isMergePatch({ contentType }: Pick<RequestContext, 'contentType'
   return type.trim().toLowerCase() === 'application/merge-patch+json';
 }
 
-/** Reads the fields of a user that a merge patch has. Throws HttpProblem: no field can be removed. */
+/**
+ * Reads the fields in a merge patch of a user. Throws HttpProblem, also for null, since no field can be
+ * removed.
+ */
 export function readUserPatch({ body }: Pick<RequestContext, 'body'>): Partial<NewUser> {
   const given = parseJsonBody(body);
   if (typeof given !== 'object' || given === null || Array.isArray(given)) {
@@ -52,29 +55,29 @@ function invalid(given: unknown): HttpProblem {
   return new HttpProblem(400, 'INVALID_USER', userProblem(given), { reasons: userProblems(given) });
 }
 
-/** What a client may compare of a user. */
+/** The validators of a user. */
 export function userValidators(version: number): Validators {
   return { etag: `"${version}"`, changed: version };
 }
 
-/** What a client may compare of a list: weak, because a long list shows what changes while it is read. */
+/** The validators of a list. The tag is weak, because a long list shows changes made while it is read. */
 export function listValidators(state: string): Validators {
   return { etag: `W/"${state}"`, changed: Number(state.slice(state.lastIndexOf('.') + 1)) };
 }
 
-/** The header fields of a read. Without `no-cache` a cache could keep what has a Last-Modified for hours. */
+/** The header fields of a read. `no-cache` stops caches from keeping a reply with Last-Modified for hours. */
 export function validatorHeaders({ etag, changed }: Validators): Readonly<Record<string, string>> {
   const modified = lastModified(changed);
   if (modified === undefined) return { etag, 'cache-control': 'no-cache' };
   return { etag, 'last-modified': modified, 'cache-control': 'no-cache' };
 }
 
-/** Whether a read has a condition that can make it a 304. */
+/** Whether a read has a condition that can lead to a 304. */
 export function isConditional({ headers }: Pick<RequestContext, 'headers'>): boolean {
   return headers['if-none-match'] !== undefined || headers['if-modified-since'] !== undefined;
 }
 
-/** The 304 that a client gets for what it has already; undefined when it has not. */
+/** The 304 reply if the client's copy is current; otherwise undefined. */
 export function notModified(
   { headers }: Pick<RequestContext, 'headers'>,
   validators: Validators,
@@ -101,7 +104,7 @@ function versionOf(tag: string): number | undefined {
   return digits === undefined ? undefined : Number(digits);
 }
 
-/** The refusal of a write that is meant for another version. */
+/** The refusal of a write whose condition does not match the user's version. */
 export const CHANGED_MEANWHILE = new HttpProblem(
   412,
   'PRECONDITION_FAILED',
@@ -118,7 +121,10 @@ export const NEEDS_IF_MATCH = new HttpProblem(
 const HOUR = 3_600_000;
 const KEY = /^[\x21-\x7e]{1,255}$/;
 
-/** Reads the key of a create and what was sent with it; undefined when there is none. Throws HttpProblem. */
+/**
+ * Reads the idempotency key of a create with a fingerprint of its body; undefined without a key. Throws
+ * HttpProblem.
+ */
 export function createKey(ctx: RequestContext, hours: number): IdempotencyKey | undefined {
   const key = idempotencyKey(ctx);
   if (key === undefined) return undefined;
@@ -127,9 +133,9 @@ export function createKey(ctx: RequestContext, hours: number): IdempotencyKey | 
 }
 
 /**
- * Reads Idempotency-Key, with quotes (draft-ietf-httpapi-idempotency-key-header) or without, as the key of its caller:
- * nobody gets what another has stored. Callers without credentials are one. Undefined when there is none. Throws
- * HttpProblem.
+ * Reads Idempotency-Key, with quotes (draft-ietf-httpapi-idempotency-key-header) or without, and prefixes it
+ * with a digest of its caller, so that callers cannot get each other's outcomes. Callers without credentials
+ * share their keys. Undefined without the header. Throws HttpProblem.
  */
 export function idempotencyKey({ headers, caller }: RequestContext): string | undefined {
   const header = headers['idempotency-key'];
@@ -146,12 +152,15 @@ export function idempotencyKey({ headers, caller }: RequestContext): string | un
   return caller === undefined ? key : `${digestOf(caller)} ${key}`;
 }
 
-/** An id may have any length and any character; a key has no space, so no two callers can make the same text. */
+/**
+ * A digest, since an id may have any length and any character. A key has no space, so the keys of two callers
+ * never collide.
+ */
 function digestOf({ id }: KnownCaller): string {
   return createHash('sha256').update(JSON.stringify(id)).digest('base64url');
 }
 
-/** The user of an outcome. Throws HttpProblem. */
+/** The created user of an outcome. Throws HttpProblem. */
 export function createdOf(
   outcome: IdempotentOutcome,
 ): Extract<IdempotentOutcome, { readonly is: 'created' }> {

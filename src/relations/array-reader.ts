@@ -1,12 +1,12 @@
 import { entryOfJson } from './import-position.ts';
 import { type EntryReader, ImportError, MAX_LINE, type TakeEntry, tooLong } from './import-readers.ts';
 
-/** Reads NDJSON: a JSON object per line. Blank lines count and are passed over. */
+/** Reads NDJSON: a JSON object per line. Blank lines are counted and skipped. */
 export class LinesReader implements EntryReader {
-  /** The beginning of a line whose end has not come. */
+  /** The beginning of an incomplete line. */
   #begun = '';
   #line = 1;
-  /** Whether the line is too long and its end is waited for. */
+  /** Whether to skip the rest of a line that is too long. */
   #isSkipping = false;
 
   push(text: string, take: TakeEntry): void {
@@ -46,11 +46,11 @@ const BACKSLASH = 0x5c;
 const COMMA = 0x2c;
 const CLOSING_BRACKET = 0x5d;
 
-/** Reads the elements of a JSON array. One that is malformed fails alone as long as its brackets are balanced. */
+/** Reads the elements of a JSON array. A malformed element fails alone if its brackets are balanced. */
 export class ArrayReader implements EntryReader {
-  /** What has not become an element yet. */
+  /** Text that is not an element yet. */
   #text = '';
-  /** How far `#text` was looked at. */
+  /** How far `#text` has been scanned. */
   #at = 0;
   #depth = 0;
   #inString = false;
@@ -105,7 +105,7 @@ export class ArrayReader implements EntryReader {
       }
     }
     this.#text = text.slice(start);
-    // An escape may be cut after its backslash, and then goes on in the next part.
+    // A chunk may end after the backslash of an escape; scanning then resumes in the next chunk.
     this.#at = i - start;
     if (this.#state === 'inside' && this.#text.length > MAX_LINE) {
       throw new ImportError(

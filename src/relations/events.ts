@@ -4,10 +4,12 @@ import { PageRows } from './pages.ts';
 import type { User } from './user.ts';
 import { userOfJson } from './user-stores.ts';
 
-/** What was done to a user. */
+/** The kind of change. */
 export type UserEventType = 'created' | 'updated' | 'deleted';
 
-/** Names an event: its place in the order of commits, and the moment of the change in milliseconds since 1970. */
+/**
+ * Identifies an event: its position in commit order, and the time of the change in milliseconds since 1970.
+ */
 export interface EventPosition {
   readonly position: number;
   readonly at: number;
@@ -16,87 +18,89 @@ export interface EventPosition {
 /** A change of a user. */
 export interface UserEvent extends EventPosition {
   readonly type: UserEventType;
-  /** The user after the change, or as it was deleted, as JSON. */
+  /** The user after the change, or before the deletion, as JSON. */
   readonly json: string;
 }
 
-/** The events that a database keeps, in the order of their commits. Reads fail with StoreUnavailableError. */
+/** The events in a database, in commit order. Reads fail with StoreUnavailableError. */
 export interface UserEventLog {
   /** The newest event. */
   newest(): MaybePromise<EventPosition>;
-  /** Up to `limit` events behind one that was read before; undefined when that one is not kept any more. */
+  /** Up to `limit` events after one that was read before; undefined if that one is no longer kept. */
   read(after: EventPosition, limit: number): MaybePromise<readonly UserEvent[] | undefined>;
   /**
-   * Removes up to `limit` of the oldest events that are more than `maxEvents` or of a moment before `before`; the newest
-   * one stays, and those that a relay has not come to which was moved since then. Resolves to whether there may be more.
+   * Removes up to `limit` of the oldest events that exceed `maxEvents` or are older than `before`. Keeps the
+   * newest event, and events that a relay of a moved database has not read yet. Resolves to whether there may
+   * be more.
    */
   prune(maxEvents: number, before: number, limit: number): Promise<boolean>;
 }
 
-/** The event that a reader has seen last is not kept any more, so others may be missing too. */
+/** The last event that a reader received is no longer kept, so later ones may be missing too. */
 export class EventsGoneError extends ExpectedError {
   override readonly name = 'EventsGoneError';
   readonly code = 'EVENTS_GONE';
 
   constructor() {
-    super('This event is not kept any more; read the list again, and follow the events from now on');
+    super('This event is no longer kept; read the list again, and follow the events from now on');
   }
 }
 
-/** Notifies subscribers of what is done to users. */
+/** Notifies subscribers of changes of users. */
 export interface UserFeed {
   /**
-   * Users that are created, updated or deleted from now on, until the iterator is returned: each whose change is
-   * acknowledged after this resolves, once. Fails with StoreUnavailableError while the database cannot answer; a
+   * Users created, updated or deleted from now on, until the iterator is returned: every change acknowledged
+   * after this resolves, exactly once. Fails with StoreUnavailableError while the database cannot answer. A
    * subscriber that does not keep up gets SlowSubscriberError or EventsGoneError.
    */
   subscribe(type: UserEventType): MaybePromise<AsyncIterableIterator<User>>;
 }
 
-/** Maximum number of events per read; fewer where they are large. */
+/** Maximum number of events per read; fewer if they are large. */
 const PAGE = 200;
-/** Events that are kept in memory for all followers; one that is further behind reads the log. */
+/** Number of events kept in memory for all followers; a follower that is further behind reads the log. */
 const MAX_RECENT = 1_000;
-/** Time between two polls without a wake, in milliseconds. */
+/** Time between two polls without a wake-up, in milliseconds. */
 const INTERVAL = 1_000;
 
 /**
- * Gives the events of a log to any number of followers. One poll serves those that keep up. It polls when it is woken, and
- * every second for what nobody told it; without followers it does not poll.
+ * Delivers the events of a log to any number of followers, which share one poll while they keep up. It polls
+ * when `wake` is called, and every second for changes of which no notification came; it does not poll without
+ * followers.
  */
 export class UserEventFeed implements UserFeed, Disposable {
   readonly #log: UserEventLog;
   readonly #pause: number;
   readonly #rows = new PageRows(PAGE);
   readonly #followers = new Set<EventFollower>();
-  /** The newest events, up to `#newest`, behind the position `#from`. */
+  /** The newest events: after the position `#from`, up to `#newest`. */
   #recent: UserEvent[] = [];
   #from = 0;
   /** Undefined while it does not poll. */
   #newest: EventPosition | undefined;
-  /** Followers that wait for their first poll. */
+  /** Number of followers waiting for their first poll. */
   #joining = 0;
   #polledAt = Number.NEGATIVE_INFINITY;
   #polling: Promise<EventPosition> | undefined;
-  /** The poll that begins when the current one has ended. */
+  /** The poll that starts when the current one has ended. */
   #next: Promise<EventPosition> | undefined;
   #soon: NodeJS.Timeout | undefined;
   #interval: NodeJS.Timeout | undefined;
 
-  /** `pause`: minimum time between two polls, however often it is woken, in milliseconds. */
+  /** `pause`: minimum time between two polls, however often `wake` is called, in milliseconds. */
   constructor(log: UserEventLog, pause: number) {
     this.#log = log;
     this.#pause = pause;
   }
 
-  /** How many followers there are now. */
+  /** The current number of followers. */
   get followers(): number {
     return this.#followers.size;
   }
 
   /**
-   * All events behind a position, or from now on. Fails with EventsGoneError when the event at the position is not kept
-   * any more, as the follower does when that happens later.
+   * Follows all events after a position, or from now on. Fails with EventsGoneError if the event at the
+   * position is no longer kept; the follower fails in the same way if that happens later.
    */
   async follow(from?: EventPosition): Promise<EventFollower> {
     this.#joining++;
@@ -133,7 +137,7 @@ export class UserEventFeed implements UserFeed, Disposable {
   readonly #events: FollowedEvents = {
     recent: (after) => {
       if (this.#newest?.position === after.position) return [];
-      // A follower may begin at an event that is newer than the last poll.
+      // A follower may start at an event that is newer than the last poll.
       if (this.#newest === undefined || after.position > this.#newest.position) return undefined;
       if (after.position < this.#from) return undefined;
       const next = this.#recent.findLastIndex(({ position }) => position <= after.position) + 1;
@@ -151,7 +155,7 @@ export class UserEventFeed implements UserFeed, Disposable {
 
   #tick(): void {
     if (this.#followers.size + this.#joining === 0) this.#stop();
-    // The next poll makes up for one that fails.
+    // The next poll makes up for a failed one.
     else this.#pollFromNow().catch(() => {});
   }
 
@@ -164,7 +168,7 @@ export class UserEventFeed implements UserFeed, Disposable {
     this.#interval = undefined;
   }
 
-  /** A poll that begins after this call; all calls until it begins share it. Resolves to the newest event. */
+  /** Polls after this call; calls made before the poll starts share it. Resolves to the newest event. */
   #pollFromNow(): Promise<EventPosition> {
     this.#next ??= Promise.resolve(this.#polling)
       .catch(() => {})
@@ -182,7 +186,7 @@ export class UserEventFeed implements UserFeed, Disposable {
     while (newest !== undefined) {
       const limit = this.#rows.rowsFor(0);
       const events: readonly UserEvent[] | undefined = await this.#read(newest, limit);
-      // The database was replaced, by an older backup for example.
+      // The database was replaced, for example by an older backup.
       if (events === undefined) break;
       newest = events.at(-1) ?? newest;
       this.#keep(events, newest);
@@ -239,11 +243,14 @@ function usersOf(events: EventFollower, type: UserEventType): AsyncIterableItera
   };
 }
 
-/** Where a follower gets its events. */
+/** The source of a follower's events. */
 interface FollowedEvents {
-  /** Events behind a position as far as they are in memory, none at the newest one; undefined when they have to be read. */
+  /**
+   * Events after a position from memory, empty at the newest one; undefined if they have to be read from the
+   * log.
+   */
   recent(after: EventPosition): readonly UserEvent[] | undefined;
-  /** Reads events behind a position. Fails with EventsGoneError and StoreUnavailableError. */
+  /** Reads events after a position from the log. Fails with EventsGoneError and StoreUnavailableError. */
   read(after: EventPosition): Promise<readonly UserEvent[]>;
   /** Called once, when the follower has ended. */
   leave(follower: EventFollower): void;
@@ -253,9 +260,12 @@ type Next = IteratorResult<readonly UserEvent[], undefined>;
 
 const DONE: Next = { value: undefined, done: true };
 
-/** The events behind a position, a few at a time, as fast as its reader asks for them: one that is slow holds nothing. */
+/**
+ * Yields the events after a position in small batches. It reads only when its consumer asks, so a slow
+ * consumer holds no events.
+ */
 export class EventFollower implements AsyncIterableIterator<readonly UserEvent[], undefined> {
-  /** Where it began. */
+  /** The position at which it started. */
   readonly start: EventPosition;
   #at: EventPosition;
   readonly #events: FollowedEvents;
@@ -275,7 +285,7 @@ export class EventFollower implements AsyncIterableIterator<readonly UserEvent[]
       if (found === undefined) {
         this.#isDoubtful = false;
         found = await this.#events.read(this.#at);
-        // Others may have come meanwhile, of which it was not told.
+        // More events may have arrived during the read, before this follower could be woken.
         if (found.length === 0) found = this.#events.recent(this.#at) ?? found;
         if (this.#ended) break;
       }
@@ -290,13 +300,13 @@ export class EventFollower implements AsyncIterableIterator<readonly UserEvent[]
     return DONE;
   }
 
-  /** Tells it that there may be more. */
+  /** Signals that there may be more events. */
   wake(): void {
     this.#waiting?.resolve();
     this.#waiting = undefined;
   }
 
-  /** Tells it that the events are others than before: it reads whether its own is still there. */
+  /** Signals that the log was replaced, so the follower has to check whether its position still exists. */
   doubt(): void {
     this.#isDoubtful = true;
     this.wake();
@@ -316,7 +326,7 @@ export class EventFollower implements AsyncIterableIterator<readonly UserEvent[]
   }
 }
 
-/** Maximum number of users that wait for a subscriber; then it is dropped. */
+/** Maximum number of users waiting for a subscriber; beyond it the subscriber is dropped. */
 const MAX_WAITING = 1_000;
 
 /** A subscriber did not keep up; what it missed can be read from the store. */
@@ -326,13 +336,13 @@ export class SlowSubscriberError extends Error {
 }
 
 /**
- * The feed of users in memory, which are created and never changed: publishes each user to the current subscribers and
- * keeps none for later ones.
+ * The feed of users in memory, which are created and never changed. Publishes each user to the current
+ * subscribers and keeps none for later ones.
  */
 export class LocalUserFeed implements UserFeed {
   readonly #subscribers = new Set<(user: User) => void>();
 
-  /** How many subscribers there are now. */
+  /** The current number of subscribers. */
   get subscribers(): number {
     return this.#subscribers.size;
   }
@@ -342,8 +352,8 @@ export class LocalUserFeed implements UserFeed {
   }
 
   /**
-   * Users from now on, until the iterator is returned. One that falls `MAX_WAITING` users behind
-   * ends with SlowSubscriberError.
+   * Users from now on, until the iterator is returned. A subscriber that falls more than `MAX_WAITING` users
+   * behind ends with SlowSubscriberError.
    */
   subscribe(type: UserEventType = 'created'): AsyncIterableIterator<User> {
     const waiting: User[] = [];

@@ -4,22 +4,22 @@ import { type EntryReader, ImportError, MAX_LINE, type TakeEntry, tooLong } from
 import { USER_FIELDS } from './lists.ts';
 
 /**
- * Reads CSV whose first record names the columns. A record that is malformed fails alone: reading goes on at the next
- * line, so that a quote which nobody closes costs one line.
+ * Reads CSV whose first record names the columns. A malformed record fails alone: reading resumes at the next
+ * line, so an unclosed quote costs one line.
  */
 export class CsvReader implements EntryReader {
   readonly #record = new CsvRecord();
-  /** The text so far of a record that has not ended. */
+  /** The text of an incomplete record. */
   #begun = '';
   #line = 1;
   #columns: CsvColumns | undefined;
-  /** Whether the line cannot be read and its end is waited for. */
+  /** Whether to skip the rest of a malformed line. */
   #isSkipping = false;
 
   push(text: string, take: TakeEntry): void {
     let rest = text;
     let at = 0;
-    /** The next quote from `at` on. */
+    /** The next quote at or after `at`. */
     let quote = rest.indexOf('"');
     while (at < rest.length) {
       if (this.#isSkipping || this.#begun === '') {
@@ -53,7 +53,7 @@ export class CsvReader implements EntryReader {
       if (typeof read === 'object' && 'wrong' in read) this.#refuse(read.wrong, take);
       else if (this.#begun.length > MAX_LINE) take(tooLong(this.#line));
       else return;
-      // What follows the first line of the record is read anew.
+      // The lines after the first line of the record are read again.
       rest = this.#restart();
       at = 0;
       quote = rest.indexOf('"');
@@ -71,10 +71,10 @@ export class CsvReader implements EntryReader {
       this.push(this.#restart(), take);
     }
     if (this.#columns === undefined)
-      throw new ImportError('INVALID_IMPORT', 'The first line names no columns');
+      throw new ImportError('INVALID_IMPORT', 'The first line does not name the columns');
   }
 
-  /** Gives up the record; its first line is passed over. Returns its text. */
+  /** Gives up the record and skips its first line. Returns its text. */
   #restart(): string {
     const text = this.#begun;
     this.#record.reset();
@@ -83,7 +83,7 @@ export class CsvReader implements EntryReader {
     return text;
   }
 
-  /** `length` is that of the record's text, its end included or not. */
+  /** `length` is the length of the record's text, with or without its line end. */
   #takeRecord(fields: readonly string[], length: number, take: TakeEntry): void {
     const line = this.#line;
     const [first = ''] = fields;
@@ -119,25 +119,28 @@ function lineFeeds(text: string): number {
 }
 
 const QUOTE = '"';
-/** What ends a field that is not quoted, or may not be in it. */
+/** Characters that end an unquoted field or are not allowed in it. */
 const BREAK = /[,\n"]/g;
 
-/** What came of a text: where the record ends, what is wrong with it, or that it goes on. */
+/** The result of a read: the end of the record, a syntax error, or more text is needed. */
 type ReadRecord = { readonly end: number } | { readonly wrong: string } | 'incomplete';
 
 /**
- * One record of CSV (RFC 4180) after the other, from a text that comes in pieces. Each character is looked at once,
- * however the text is cut. A record ends with LF or CRLF, or with the text; its fields are separated by commas and may
- * be quoted, with two quotes for one. Nothing is trimmed or converted.
+ * Reads CSV records (RFC 4180) one after the other from a text in chunks. Scans each character once, however
+ * the text is divided. A record ends with LF, CRLF or the end of the text. Fields are separated by commas and
+ * may be quoted, with quotes doubled inside. Nothing is trimmed or converted.
  */
 class CsvRecord {
   #fields: string[] = [];
-  /** The field that is being read. */
+  /** The current field. */
   #value = '';
-  /** Where it is: before a field, inside one, behind a quote in a quoted one, or behind that and a CR. */
+  /**
+   * The parser's state: before a field, in an unquoted or quoted one, after a quote in a quoted one, or after
+   * that and a CR.
+   */
   #place: 'before' | 'plain' | 'quoted' | 'quote' | 'cr' = 'before';
 
-  /** Reads on in `text` from `at`. */
+  /** Continues in `text` at `at`. */
   read(text: string, at: number): ReadRecord {
     let i = at;
     while (i < text.length) {
@@ -173,20 +176,20 @@ class CsvRecord {
             this.#endField();
             return { end: i };
           }
-          if (this.#place === 'cr') return { wrong: 'something behind a closing quote' };
+          if (this.#place === 'cr') return { wrong: 'text after a closing quote' };
           if (c === ',') this.#endField();
           else if (c === '\r') this.#place = 'cr';
           else if (c === QUOTE) {
             this.#value += QUOTE;
             this.#place = 'quoted';
-          } else return { wrong: 'something behind a closing quote' };
+          } else return { wrong: 'text after a closing quote' };
         }
       }
     }
     return 'incomplete';
   }
 
-  /** The text has ended; says what is wrong with what there is of the record. */
+  /** Ends the text; returns the syntax error of the unfinished record, if any. */
   end(): string | undefined {
     if (this.#place === 'quoted') return 'a quote is not closed';
     if (this.#place === 'plain') this.#endPlain(0);
@@ -194,14 +197,14 @@ class CsvRecord {
     return undefined;
   }
 
-  /** The fields of a record that has ended; the next one begins. */
+  /** The fields of the finished record; starts the next one. */
   take(): readonly string[] {
     const fields = this.#fields;
     this.reset();
     return fields;
   }
 
-  /** Begins the next record. */
+  /** Starts the next record. */
   reset(): void {
     this.#fields = [];
     this.#value = '';
@@ -214,7 +217,7 @@ class CsvRecord {
     this.#place = 'before';
   }
 
-  /** The CR of a CRLF is not in the field. */
+  /** The CR of a CRLF is not part of the field. */
   #endPlain(end: number): ReadRecord {
     if (this.#value.endsWith('\r')) this.#value = this.#value.slice(0, -1);
     this.#endField();
@@ -222,14 +225,17 @@ class CsvRecord {
   }
 }
 
-/** Where the fields of a user are in a record. */
+/** The column numbers of a user's fields. */
 interface CsvColumns {
   readonly name: number;
   readonly email: number;
   readonly count: number;
 }
 
-/** Reads the header of a CSV: `name` and `email` in any order and case; an `id`, as exports have it, is passed over. Throws ImportError. */
+/**
+ * Reads the header of a CSV: `name` and `email` in any order and case. Ignores `id`, which exports contain.
+ * Throws ImportError.
+ */
 function readColumns(header: readonly string[]): CsvColumns {
   const names = header.map((name) => name.trim().toLowerCase());
   const known: readonly string[] = USER_FIELDS;
@@ -240,9 +246,9 @@ function readColumns(header: readonly string[]): CsvColumns {
     );
   }
   const twice = names.find((name, i) => names.indexOf(name) !== i);
-  if (twice !== undefined) throw wrong(`The column ${quote(twice)} is there twice`);
+  if (twice !== undefined) throw wrong(`The column ${quote(twice)} occurs twice`);
   for (const needed of ['name', 'email']) {
-    if (!names.includes(needed)) throw wrong(`The first line names no column ${quote(needed)}`);
+    if (!names.includes(needed)) throw wrong(`The first line does not name the column ${quote(needed)}`);
   }
   return { name: names.indexOf('name'), email: names.indexOf('email'), count: names.length };
 }

@@ -191,9 +191,9 @@ test('wrong UTF-8 costs its line alone, and a replacement character elsewhere is
 test('what no line can be blamed for is refused as a whole, and says why', () => {
   for (const [format, text, message] of [
     ['csv', 'name,mail\na,a@x\n', /no column "mail"; did you mean email\?; there are id, name and email/],
-    ['csv', 'name\na\n', /names no column "email"/],
-    ['csv', 'name,email,NAME\n', /"name" is there twice/],
-    ['csv', '', /names no columns/],
+    ['csv', 'name\na\n', /does not name the column "email"/],
+    ['csv', 'name,email,NAME\n', /"name" occurs twice/],
+    ['csv', '', /does not name the columns/],
     ['csv', '"name,email\na,a@x\n', /quote is not closed/],
     ['array', '{"name":"a"}', /no JSON array/],
     ['array', '', /does not end/],

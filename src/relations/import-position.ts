@@ -4,11 +4,11 @@ import type { ErrorCode } from '../core/error-codes.ts';
 import { type ImportEntry, ImportError } from './import-readers.ts';
 import { readNewUser, userProblem } from './user.ts';
 
-/** How far an import with a key came. */
+/** The recorded progress of an import with a key. */
 export interface ImportPosition {
-  /** The line up to which it was stored; 0 for a new one. */
+  /** The last stored line; 0 for a new import. */
   readonly line: number;
-  /** A digest of what stood up to there; undefined for a new one. */
+  /** A digest of the lines up to there; undefined for a new import. */
   readonly digest: string | undefined;
 }
 
@@ -16,17 +16,20 @@ export interface ImportPosition {
 export interface ImportCheckpoint {
   /** The key of the import. */
   readonly key: string;
-  /** The line up to which it was recorded; a move from another one stores nothing and fails with ImportError. */
+  /**
+   * The previously recorded line. If another line is recorded, nothing is stored and the write fails with
+   * ImportError.
+   */
   readonly from: number;
   readonly to: number;
-  /** A digest of what stands up to `to`. */
+  /** A digest of the lines up to `to`. */
   readonly digest: string;
 }
 
 /**
- * What stands at the beginning of an import, up to the line that was read last: the users, and the refusals by their
- * codes, whatever the format. An import that goes on has to begin as the one that was stored under its key, or else
- * lines that nobody has stored would be passed over.
+ * Checks that a resumed import begins with the lines already stored under its key; otherwise lines that were
+ * never stored would be skipped. It hashes the users, and the codes of refused lines, independently of the
+ * format.
  */
 export class ImportBeginning {
   readonly #position: ImportPosition;
@@ -37,7 +40,9 @@ export class ImportBeginning {
     this.#position = position;
   }
 
-  /** Takes the next line; true for one that was stored before. Throws ImportError for another beginning. */
+  /**
+   * Adds the next line; returns whether it was stored before. Throws ImportError if the stored lines differ.
+   */
   passes(entry: ImportEntry): boolean {
     if (entry.line > this.#position.line) {
       this.requireSame();
@@ -47,31 +52,34 @@ export class ImportBeginning {
     return true;
   }
 
-  /** Call it once all lines are read, too: an import that ends before the position is another one. Throws ImportError. */
+  /**
+   * Throws ImportError if the stored lines differ. Call it after the last line too: an import may end before
+   * the recorded position.
+   */
   requireSame(): void {
     const { line, digest } = this.#position;
     if (this.#isSame || digest === undefined) return;
     if (this.#hash.copy().digest('hex') !== digest) {
-      const message = `Another import with this key has stored other lines, up to line ${line}; send this one with a key of its own`;
+      const message = `Another import with this key has stored different lines, up to line ${line}; send this one with a new key`;
       throw new ImportError('IMPORT_KEY_REUSED', message);
     }
     this.#isSame = true;
   }
 
-  /** The digest of the beginning with the lines that follow it, which are part of it from now on. */
+  /** Adds lines that are about to be stored; returns the digest up to the last of them. */
   extend(entries: readonly ImportEntry[]): string {
     this.#hash.update(entries.map(textOf).join(''));
     return this.#hash.copy().digest('hex');
   }
 }
 
-/** No name and no email has a NUL. */
+/** NUL separates the parts, since names and emails cannot contain it. */
 function textOf(entry: ImportEntry): string {
   if (!('user' in entry)) return `${entry.line}\0${entry.code}\0`;
   return `${entry.line}\0${entry.user.name}\0${entry.user.email}\0`;
 }
 
-/** What a line gives whose text is JSON, judged as the body of a single create. */
+/** The entry of a line of JSON, validated like the body of a create. */
 export function entryOfJson(line: number, text: string): ImportEntry {
   if (!text.isWellFormed()) return invalidUtf8(line);
   try {
@@ -82,7 +90,7 @@ export function entryOfJson(line: number, text: string): ImportEntry {
   }
 }
 
-/** What a line gives that was read. */
+/** The entry of a parsed line. */
 export function entryOf(line: number, value: unknown): ImportEntry {
   const user = readNewUser(value);
   if (user !== undefined) return { line, user };

@@ -3,11 +3,11 @@ import type { ErrorCode } from '../core/error-codes.ts';
 import { ExpectedError } from '../core/errors.ts';
 import type { NewUser } from './user.ts';
 
-/** A line of an import: the user on it, or why it has none. */
+/** A line of an import: a user, or the reason for its refusal. */
 export type ImportEntry = GoodLine | BadLine;
 
 export interface GoodLine {
-  /** Where it begins, from 1 on; of a JSON array the number of the element. */
+  /** The line on which it begins, from 1; in a JSON array, the number of the element. */
   readonly line: number;
   readonly user: NewUser;
 }
@@ -18,25 +18,28 @@ export interface BadLine {
   readonly reason: string;
 }
 
-/** Receives the lines of an import in their order. */
+/** Receives the lines of an import in order. */
 export type TakeEntry = (entry: ImportEntry) => void;
 
-/** Reads the lines of one format from a text that comes in parts of any size. */
+/** Reads the lines of one format from a text in chunks of any size. */
 export interface EntryReader {
-  /** Throws ImportError for what makes all that follows unreadable. */
+  /** Throws ImportError for an error that makes the rest unreadable. */
   push(text: string, take: TakeEntry): void;
-  /** Reads what is left. Throws ImportError. */
+  /** Reads the remaining text. Throws ImportError. */
   end(take: TakeEntry): void;
 }
 
-/** Maximum length of a line, in UTF-16 code units: no less than what a single create takes. */
+/** Maximum length of a line, in UTF-16 code units; at least the size of a single create. */
 export const MAX_LINE = 64 * 1024;
 
 export function tooLong(line: number): BadLine {
   return { line, code: 'LINE_TOO_LONG', reason: `The line is longer than ${MAX_LINE} characters` };
 }
 
-/** An import cannot go on; the message says why. What was stored before stays, unless it is one transaction. */
+/**
+ * An import cannot continue; the message says why. Lines stored before stay stored, unless it is one
+ * transaction.
+ */
 export class ImportError extends ExpectedError {
   override readonly name = 'ImportError';
   readonly code:
@@ -45,7 +48,7 @@ export class ImportError extends ExpectedError {
     | 'IMPORT_IN_PROGRESS'
     | 'IMPORT_KEY_REUSED'
     | 'LINE_TOO_LONG';
-  /** Where it stopped; undefined when that is no line. */
+  /** The line at which it stopped; undefined if no line is to blame. */
   readonly line: number | undefined;
 
   constructor(code: ImportError['code'], message: string, line?: number) {
@@ -55,19 +58,19 @@ export class ImportError extends ExpectedError {
   }
 }
 
-/** The error of an import whose position another one has moved. */
+/** The error of an import whose position was moved by another one. */
 export function importInProgress(): ImportError {
-  return new ImportError('IMPORT_IN_PROGRESS', 'Another request or command imports under the same key');
+  return new ImportError('IMPORT_IN_PROGRESS', 'Another request or command is importing with the same key');
 }
 
 const LINE_FEED = 0x0a;
-/** Stands for bytes that are no UTF-8: valid UTF-8 never gives it. */
+/** Replaces invalid bytes; decoding valid UTF-8 never yields it. */
 const INVALID = '\ud800';
 const NOTHING = Buffer.alloc(0);
 
 /**
- * Decodes UTF-8 that comes in parts. Wrong bytes become a lone surrogate, so that the line with them is not well-formed
- * and all others are read; a byte order mark at the beginning is left out.
+ * Decodes UTF-8 in chunks. Invalid bytes become a lone surrogate, so that only their line is not well-formed.
+ * Drops a byte order mark at the beginning.
  */
 export class LineDecoder {
   #rest: Buffer = NOTHING;
@@ -80,7 +83,7 @@ export class LineDecoder {
     return this.#decoded(bytes.subarray(0, end));
   }
 
-  /** The text of what is left: a character that was cut off. */
+  /** The text of the remaining bytes, an incomplete character. */
   end(): string {
     return this.#decoded(this.#rest);
   }
@@ -97,7 +100,7 @@ function bufferOf(bytes: Uint8Array): Buffer {
   return Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }
 
-/** The end of the last character that is whole, as far as its first byte tells. */
+/** The end of the last complete character, judged by its first byte. */
 function wholeCharacters(bytes: Buffer): number {
   const first = Math.max(0, bytes.length - 4);
   for (let i = bytes.length - 1; i >= first; i--) {
@@ -109,7 +112,7 @@ function wholeCharacters(bytes: Buffer): number {
   return bytes.length;
 }
 
-/** Lines with their ends. */
+/** The lines with their line ends. */
 function linesOf(bytes: Buffer): readonly Buffer[] {
   const lines: Buffer[] = [];
   for (let start = 0; start < bytes.length; ) {

@@ -15,25 +15,27 @@ import { folded } from './lists.ts';
 import type { NewUser } from './user.ts';
 import type { DatabaseUserStore } from './user-stores.ts';
 
-/** What became of a line: the id of its user, or why it was refused. */
+/** The outcome of a line: the id of its user, or the reason for its refusal. */
 export type ImportOutcome = { readonly line: number; readonly id: number } | BadLine;
 
-/** The bytes of an import, and where they go. */
+/** An import and its destination. */
 export interface ImportRequest {
   readonly users: Pick<DatabaseUserStore, 'importUsers' | 'importAll'>;
   readonly chunks: AsyncIterable<Uint8Array>;
   readonly format: ImportFormat;
   /** Maximum number of bytes; default no limit. */
   readonly maxBytes?: number | undefined;
-  /** The recorded position of an import that has a key: lines up to it are passed over. */
+  /** The recorded position of an import with a key; lines up to it are skipped. */
   readonly position?: ({ readonly key: string } & ImportPosition) | undefined;
 }
 
 /**
- * Stores each line that is a user, in order, a batch per commit; yields the outcomes of each batch once it is durable.
- * While one is stored the next one is read, and no further: so memory stays flat, and who does not take the outcomes
- * stops the reading. Lines are stored as soon as nothing is being stored, so that a slow sender waits for no batch to
- * fill. Throws ImportError, StoreUnavailableError, or the error of the source, after what came before is stored.
+ * Stores valid lines in order, a batch per commit; yields the outcomes of each batch once it is durable.
+ * While one batch is stored, at most the next one is read: memory use stays constant, and reading stops if
+ * the consumer does not take the outcomes. Lines are stored as soon as no batch is being stored, so a slow
+ * sender does not wait for a full batch.
+ * Throws ImportError, StoreUnavailableError, or the error of the source, after the preceding lines are
+ * stored.
  */
 export async function* importUsers(request: ImportRequest): AsyncGenerator<readonly ImportOutcome[]> {
   const { users, chunks, format, maxBytes = Number.POSITIVE_INFINITY, position } = request;
@@ -47,7 +49,7 @@ export async function* importUsers(request: ImportRequest): AsyncGenerator<reado
     if (beginning?.passes(entry) !== true) waiting.push(entry);
   };
 
-  /** Stores what waits, up to a batch. */
+  /** Stores the waiting lines, up to a batch. */
   function storeNext(): Promise<readonly ImportOutcome[]> | undefined {
     if (waiting.length === 0) return undefined;
     const batch = waiting.slice(0, IMPORT_BATCH);
@@ -97,7 +99,7 @@ function isRead(more: boolean): boolean {
   return more;
 }
 
-/** Keeps a rejection that nobody waits for yet from being reported; whoever waits gets it. */
+/** Prevents an unhandled rejection report for a promise that is awaited later. */
 function handled<T>(promise: Promise<T>): Promise<T> {
   promise.catch(() => {});
   return promise;
@@ -134,8 +136,8 @@ function emailTakenOn(line: number): BadLine {
 }
 
 /**
- * Stores all lines of an import in one transaction, or none. Resolves to the outcomes: of all lines, or of those that
- * were refused. Fails as `importUsers` does, with ImportError too where one transaction would be too large.
+ * Stores all lines of an import in one transaction, or none. Resolves to the outcomes of all lines, or of the
+ * refused ones only. Fails as `importUsers` does, and with ImportError if the transaction would be too large.
  */
 export async function importTransaction(request: ImportRequest): Promise<readonly ImportOutcome[]> {
   const { users, position } = request;
@@ -174,25 +176,30 @@ async function readEntries(
   return entries;
 }
 
-/** How many users one commit of an import stores: a few milliseconds in which SQLite's only writer is held. */
+/** Users per commit of an import: few enough to hold SQLite's single writer for a few milliseconds. */
 export const IMPORT_BATCH = 2_000;
 
-/** What an import in one transaction takes at most: it is held in memory, and SQLite's only writer by its commit. */
+/**
+ * Maximum size of an import in one transaction, which is held in memory and whose commit holds SQLite's
+ * single writer.
+ */
 const MAX_TRANSACTION = { users: 50_000, bytes: 16 * 1024 * 1024 } as const;
 
 /** Time for which positions are kept, in milliseconds: 30 days. */
 export const IMPORT_KEPT = 30 * 24 * 3_600_000;
 
-/** Bytes that are gathered where none of them ends anything, so that a sender of single bytes costs little. */
+/**
+ * Maximum number of bytes buffered until one may end an entry, so that a sender of single bytes costs little.
+ */
 const GATHERED = 16 * 1024;
-/** What may end an entry of each format. */
+/** Characters that may end an entry in each format. */
 const ENDS: Readonly<Record<ImportFormat, readonly string[]>> = {
   ndjson: ['\n'],
   csv: ['\n'],
   array: [',', ']'],
 };
 
-/** Turns the bytes of an import into its lines, within a limit. */
+/** Turns the bytes of an import into entries, up to a size limit. */
 export class EntrySource {
   readonly #decoder = new LineDecoder();
   readonly #reader;
@@ -207,7 +214,7 @@ export class EntrySource {
     this.#maxBytes = maxBytes;
   }
 
-  /** Throws ImportError for what makes all that follows unreadable. */
+  /** Throws ImportError for an error that makes the rest unreadable. */
   push(chunk: Uint8Array, take: TakeEntry): void {
     this.#bytes += chunk.length;
     if (this.#bytes > this.#maxBytes) {
@@ -238,23 +245,23 @@ export class EntrySource {
   }
 }
 
-/** What an import can be written in. */
+/** The formats of an import. */
 export type ImportFormat = 'ndjson' | 'csv' | 'array';
 
-/** Makes the reader of a format. */
+/** Creates the reader of a format. */
 export function entryReader(format: ImportFormat): EntryReader {
   if (format === 'csv') return new CsvReader();
   return format === 'array' ? new ArrayReader() : new LinesReader();
 }
 
-/** The index of the first user whose email one before it has; undefined where there is none. */
+/** The index of the first user with the email of an earlier one; undefined if there is none. */
 export function firstDuplicate(users: readonly NewUser[]): number | undefined {
   const seen = new Set<string>();
   const found = users.findIndex(({ email }) => seen.size === seen.add(folded(email)).size);
   return found === -1 ? undefined : found;
 }
 
-/** The earlier one of two indexes that may be missing. */
+/** The smaller of two indexes, either of which may be undefined. */
 export function earlier(a: number | undefined, b: number | undefined): number | undefined {
   return a === undefined || b === undefined ? (a ?? b) : Math.min(a, b);
 }

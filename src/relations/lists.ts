@@ -4,7 +4,7 @@ import { type MaybePromise, whenReady } from '../core/maybe-promise.ts';
 import { didYouMean, quote } from '../core/text.ts';
 import { readUserId, type SearchLevel } from './user.ts';
 
-/** The fields of a user, in the order in which JSON has them. */
+/** The fields of a user, in the order of its JSON. */
 export const USER_FIELDS = ['id', 'name', 'email'] as const;
 export type UserField = (typeof USER_FIELDS)[number];
 export type TextField = Exclude<UserField, 'id'>;
@@ -15,7 +15,7 @@ export interface OrderField {
   readonly descending: boolean;
 }
 
-/** A condition on users; texts match without regard to the case of A to Z. */
+/** A condition on users; texts match regardless of the case of A to Z. */
 export type UserFilter =
   /** The field has one of the values. */
   | { readonly field: 'id'; readonly match: 'exact'; readonly values: readonly number[] }
@@ -24,28 +24,28 @@ export type UserFilter =
   /** `any`: one of the texts contains it. */
   | { readonly field: TextField | 'any'; readonly match: 'contains'; readonly text: string };
 
-/** Which users a list has, in which order. */
+/** The users of a list, and their order. */
 export interface UserSelection {
   readonly filters: readonly UserFilter[];
-  /** The last field is the id, so that no two users are equal. */
+  /** The last field is the id, so that the order is total. */
   readonly order: readonly OrderField[];
 }
 
-/** The values of a selection's order in one user, texts folded. */
+/** A user's values of the fields of an order, texts folded. */
 export type SortKeys = readonly (string | number)[];
 
 /** A page of a list. */
 export interface UserPageRequest extends UserSelection {
   readonly fields: readonly UserField[];
   readonly limit: number;
-  /** The keys of the user next to the page: the one before it, or the one behind it if `backwards`. */
+  /** The keys of the neighbouring user: the one before the page, or after it if `backwards`. */
   readonly next: SortKeys | undefined;
   readonly backwards: boolean;
 }
 
 /** Users of a list, always in its order. */
 export interface UserListPage {
-  /** JSON objects with commas between; UTF-8. */
+  /** JSON objects separated by commas; UTF-8. */
   readonly json: Buffer;
   readonly count: number;
   /** The keys of the first and of the last user; undefined for a page without users. */
@@ -53,14 +53,14 @@ export interface UserListPage {
   readonly last: SortKeys | undefined;
   /** Whether more users follow in the direction of reading. */
   readonly more: boolean;
-  /** What names the state of all users, as the page shows them; undefined for a page without users. */
+  /** The state of all users that the page shows; undefined for a page without users. */
   readonly state: string | undefined;
 }
 
-/** More users would have to be looked at one by one than one page may cost. */
+/** A page would have to examine more users than it may. */
 export class TooManyMatchesError extends Error {
   override readonly name = 'TooManyMatchesError';
-  /** Whether an index found them; without one they are all the users. */
+  /** Whether an index found the matches; otherwise every user would be examined. */
   readonly isIndexed: boolean;
 
   constructor(isIndexed: boolean) {
@@ -69,23 +69,28 @@ export class TooManyMatchesError extends Error {
   }
 }
 
-/** The lists of a database's users. All methods fail with StoreUnavailableError while it cannot answer. */
+/**
+ * Lists of a database's users. All methods fail with StoreUnavailableError while the database cannot answer.
+ */
 export interface UserLists {
   readonly search: SearchLevel;
   /** Fails with TooManyMatchesError. */
   page(request: UserPageRequest): MaybePromise<UserListPage>;
-  /** The number of users that match; a long count lets other work run in between. */
+  /** The number of matching users; a long count yields to other work. */
   count(filters: readonly UserFilter[]): Promise<number>;
-  /** The key that signs cursors, of the database. */
+  /** The key of the database that signs cursors. */
   cursorKey(): MaybePromise<Uint8Array>;
 }
 
-/** A text as filters and orders compare it: A to Z as a to z, as every engine can without a locale. */
+/**
+ * A text in the form that filters and orders compare: A to Z in lower case, which every engine can do without
+ * a locale.
+ */
 export function folded(text: string): string {
   return text.replace(/[A-Z]+/g, (letters) => letters.toLowerCase());
 }
 
-/** The order of a list that names none: that in which an index gives the matches. */
+/** The default order of a list: the one in which an index returns the matches. */
 export function defaultOrder(filters: readonly UserFilter[]): readonly OrderField[] {
   const byId = { field: 'id', descending: false } as const;
   const [only, ...others] = filters;
@@ -93,20 +98,20 @@ export function defaultOrder(filters: readonly UserFilter[]): readonly OrderFiel
   return only.match === 'prefix' ? [{ field: only.field, descending: false }, byId] : [byId];
 }
 
-/** Where a page begins. */
+/** The start of a page. */
 interface CursorPosition {
-  /** The keys of the user next to the page. */
+  /** The keys of the neighbouring user. */
   readonly next: SortKeys;
-  /** Whether the page is before that user. */
+  /** Whether the page ends before that user. */
   readonly backwards: boolean;
 }
 
-/** The length of a signature, in bytes. */
+/** Length of a signature, in bytes. */
 const SIGNATURE = 16;
 
 /**
- * Writes a cursor: the position and a signature by the key of the database, over the filters and the order too, so that
- * a cursor fits one list only.
+ * Writes a cursor: the position, and a signature with the key of the database that also covers the filters
+ * and the order, so that a cursor is valid for one list only.
  */
 export function writeCursor(key: Uint8Array, selection: UserSelection, position: CursorPosition): string {
   const payload = Buffer.from(JSON.stringify([Number(position.backwards), ...position.next]));
@@ -125,7 +130,7 @@ function readCursor(key: Uint8Array, selection: UserSelection, cursor: string): 
     throw new HttpProblem(
       400,
       'INVALID_CURSOR',
-      '"cursor" takes a cursor of a link to another page of the same list; begin without one',
+      '"cursor" must come from a link to another page of the same list; start again without one',
     );
   }
   const [backwards, ...next] = JSON.parse(payload.toString()) as [number, ...SortKeys];
@@ -137,12 +142,12 @@ function sign(key: Uint8Array, { filters, order }: UserSelection, payload: Uint8
   return createHmac('sha256', key).update(`${list}\n`).update(payload).digest().subarray(0, SIGNATURE);
 }
 
-/** Maximum number of values that one filter takes. */
+/** Maximum number of values of a filter. */
 const MAX_VALUES = 100;
-/** Longer than any name or email, in characters. */
+/** Maximum length of a filter, more than any name or email, in characters. */
 const MAX_TEXT = 500;
 
-/** The filters of a list. One that comes several times takes any of its values. */
+/** The filters of a list. A repeated filter matches any of its values. */
 export const FILTERS = [
   'id',
   'name',
@@ -177,25 +182,26 @@ function idOf(text: string): number {
   return id;
 }
 
-/** Users per page unless the client says otherwise, and at most. */
+/** Default and maximum number of users per page. */
 export const LIMIT = { default: 100, max: 1_000 } as const;
 
-/** The parameters of a list that are no filters. */
+/** Parameters of a list that are not filters. */
 const OTHERS = ['limit', 'cursor', 'sort', 'fields'] as const;
 const KNOWN: readonly string[] = [...OTHERS, ...FILTERS];
 
-/** What the parameters of a list ask for. */
+/** The parsed parameters of a list. */
 export interface ListParameters extends UserSelection {
   readonly limit: number;
   readonly fields: readonly UserField[];
   readonly cursor: string | undefined;
-  /** The parameters that count, without the cursor, as they came. */
+  /** The accepted parameters as they were given, without the cursor. */
   readonly given: readonly (readonly [name: string, value: string])[];
 }
 
 /**
- * Reads the parameters of a list; undefined when there are none. An unknown one or a wrong value is refused by an
- * HttpProblem that names it, or ignored if `isLenient`; a cursor is never ignored, because the list would begin anew.
+ * Reads the parameters of a list; undefined if there are none. Throws an HttpProblem for an unknown parameter
+ * or an invalid value, or ignores it if `isLenient`. An invalid cursor is never ignored, because the list
+ * would start over.
  */
 export function readListParameters(
   query: Readonly<Record<string, unknown>>,
@@ -235,7 +241,7 @@ export function readListParameters(
   return { filters, order: sort ?? defaultOrder(filters), limit, fields, cursor, given };
 }
 
-/** Reads a set of fields; they come in the order of a whole user. */
+/** Reads a set of fields; returns them in the order of a user's JSON. */
 export function readFields(text: string): readonly UserField[] {
   const named = text.split(',');
   const unknown = named.some((name) => !USER_FIELDS.includes(name as UserField));
@@ -244,7 +250,7 @@ export function readFields(text: string): readonly UserField[] {
   return USER_FIELDS.filter((field) => named.includes(field));
 }
 
-/** A user's JSON with some of its fields. */
+/** A user's JSON, reduced to some of its fields. */
 export function onlyFields(user: string, fields: readonly UserField[]): string {
   const whole = JSON.parse(user) as Readonly<Record<UserField, unknown>>;
   return JSON.stringify(Object.fromEntries(fields.map((field) => [field, whole[field]])));
@@ -262,12 +268,15 @@ function unknownParameter(name: string): HttpProblem {
   return new HttpProblem(400, 'UNKNOWN_PARAMETER', message);
 }
 
-/** The refusal of a parameter's value; `expected` says what it takes. */
+/** The refusal of a parameter's value; `expected` describes valid values. */
 function invalidParameter(name: string, expected: string): HttpProblem {
   return new HttpProblem(400, 'INVALID_PARAMETER', `"${name}" takes ${expected}`);
 }
 
-/** Reads an order such as `name,-id`; `-` is descending. Its last field is the id, in the direction of the one before. */
+/**
+ * Reads an order such as `name,-id`, where `-` means descending. Adds the id as the last field, in the
+ * direction of the field before it.
+ */
 function readSort(text: string): readonly OrderField[] {
   const order: OrderField[] = [];
   for (const name of text.split(',')) {
@@ -281,23 +290,23 @@ function readSort(text: string): readonly OrderField[] {
     }
     order.push({ field, descending });
   }
-  // No two users have the same id, so what follows it decides nothing.
+  // Ids are unique, so fields after the id do not affect the order.
   const id = order.findIndex(({ field }) => field === 'id');
   if (id !== -1) return order.slice(0, id + 1);
   return [...order, { field: 'id', descending: order.at(-1)?.descending ?? false }];
 }
 
-/** A page of a list, and where those around it begin. */
+/** A page of a list, with the cursors of its neighbours. */
 export interface UserPageAround extends UserListPage {
-  /** Whether it is the page without a cursor. */
+  /** Whether it was requested without a cursor. */
   readonly isFirst: boolean;
-  /** The cursor of the page behind it, if there is one. */
+  /** The cursor of the next page, if there is one. */
   readonly next: string | undefined;
-  /** The cursor of the page before it, if there is one. */
+  /** The cursor of the previous page, if there is one. */
   readonly prev: string | undefined;
 }
 
-/** Reads the page that the parameters ask for. Fails with HttpProblem. */
+/** Reads the requested page. Fails with HttpProblem. */
 export function readUserPage(lists: UserLists, asked: ListParameters): MaybePromise<UserPageAround> {
   return whenReady(lists.cursorKey(), (key) => {
     const at = asked.cursor === undefined ? undefined : readCursor(key, asked, asked.cursor);
@@ -308,7 +317,7 @@ export function readUserPage(lists: UserLists, asked: ListParameters): MaybeProm
   });
 }
 
-/** The number of users that the filters match. Fails with HttpProblem. */
+/** The number of users that match the filters. Fails with HttpProblem. */
 export function countUsers(lists: UserLists, asked: ListParameters): MaybePromise<number> {
   return explained(asked, () => lists.count(asked.filters));
 }
@@ -331,7 +340,7 @@ function around(
   };
 }
 
-/** Turns the refusal of a selection that costs too much into one that says what to do. */
+/** Turns a TooManyMatchesError into a refusal that says what to do. */
 function explained<T>(asked: ListParameters, read: () => MaybePromise<T>): MaybePromise<T> {
   const refuse = (error: unknown): never => {
     if (!(error instanceof TooManyMatchesError)) throw error;
@@ -355,7 +364,7 @@ function explained<T>(asked: ListParameters, read: () => MaybePromise<T>): Maybe
   }
 }
 
-/** The parameters that filter or sort. */
+/** The names of the parameters that filter or sort. */
 function namesOf({ given }: ListParameters): string {
   const names = new Set(given.map(([name]) => name).filter((name) => name !== 'limit' && name !== 'fields'));
   return [...names].map((name) => `"${name}"`).join(' and ');

@@ -1,7 +1,7 @@
 import type { LocalUserFeed } from './events.ts';
 import { lengthProblem, type NewUser, type User, UserRefusedError, type UserStore } from './user.ts';
 
-/** Users in memory, at first the two of the contract (CONTRACT.md#graphql-user). */
+/** Users in memory, initially the two of the contract (CONTRACT.md#graphql-user). */
 export class MemoryUserStore implements UserStore {
   readonly #feed: LocalUserFeed;
   readonly #maxUsers: number;
@@ -19,16 +19,19 @@ export class MemoryUserStore implements UserStore {
     return this.#users;
   }
 
-  /** CONTRACT.md#graphql-operations: string equality, so '01' is nobody's id. The user with the id '1' is the first. */
+  /**
+   * CONTRACT.md#graphql-operations: string equality, so '01' matches no id. The user with the id '1' is the
+   * first.
+   */
   byId(id: string): User | undefined {
     const user = this.#users[Number(id) - 1];
     return user?.id === id ? user : undefined;
   }
 
   /**
-   * Any text makes a user, the empty one too: CONTRACT.md#graphql-operations appends each user, and 2.1 asks for strings alone. But sizes are
-   * left open (CONTRACT.md#limits), memory is bounded, and nothing removes users: a long text and a full store are refused with
-   * UserRefusedError.
+   * Accepts any texts, even empty ones: CONTRACT.md#graphql-operations appends each user and requires only
+   * strings. Sizes are left open (CONTRACT.md#limits), memory is bounded and nothing removes users, so a long
+   * text and a full store are refused with UserRefusedError.
    */
   add({ name, email }: NewUser): User {
     const problem = lengthProblem({ name, email });

@@ -1,40 +1,40 @@
 import type { DatabaseUserStore } from './user-stores.ts';
 
-/** What users are exported as, a line each: a JSON object, or CSV with CRLF whose texts are all quoted. */
+/** Formats of exports, with a line per user: a JSON object, or CSV with CRLF and all texts quoted. */
 export type ExportFormat = 'ndjson' | 'csv';
 
-/** What users are written as; `json` is objects with a comma in front of each. */
+/** Formats of users; in `json` a comma precedes each object. */
 export type UserFormat = ExportFormat | 'json';
 
-/** What a page of users holds at most, in bytes, but for the last of its users. */
+/** Maximum size of a page of users, in bytes; its last user may exceed it. */
 export const PAGE_BYTES = 64 * 1024;
 
 /** Consecutive users in a format. */
 export interface UserPage {
-  /** UTF-8; empty without users. A page may be given to several callers, so nobody writes to it. */
+  /** UTF-8; empty without users. Callers may share a page and must not write to it. */
   readonly bytes: Buffer;
-  /** How many users it holds. */
+  /** Number of users. */
   readonly count: number;
-  /** The id of the last one; where the page began without users. */
+  /** The id of the last user; the start of the page if it has no users. */
   readonly lastId: number;
-  /** Whether there may be more users behind it. */
+  /** Whether there may be more users after it. */
   readonly more: boolean;
-  /** What names the state of all users, as the page shows them. */
+  /** The state of all users that the page shows. */
   readonly state: string;
 }
 
-/** The line in front of exported users. */
+/** The line before exported users. */
 export function exportHead(format: ExportFormat): string {
   return format === 'csv' ? 'id,name,email\r\n' : '';
 }
 
-/** Which users are read: those with `after` < id <= `upTo`. */
+/** The range of ids to read: `after` < id <= `upTo`. */
 interface UserRange {
   readonly after: number;
   readonly upTo: number;
 }
 
-/** Reads the pages of a range in the order of ids, the next one when the last one was taken. */
+/** Reads the pages of a range in id order, each after the previous one was taken. */
 export async function* userPages(
   users: Pick<DatabaseUserStore, 'page'>,
   format: UserFormat,
@@ -48,23 +48,23 @@ export async function* userPages(
   }
 }
 
-/** How many users, or events of them, to read for a page, by the size of those that were read last. */
+/** Estimates how many users, or events of users, fill a page, from the size of those read last. */
 export class PageRows {
   readonly #max: number;
-  /** Bytes of a user. */
+  /** Average size of a user, in bytes. */
   #size = 64;
 
-  /** `max`: users that may be read at once. */
+  /** `max`: maximum number of users per read. */
   constructor(max: number) {
     this.#max = max;
   }
 
-  /** The users that fill the rest of a page. */
+  /** The number of users that fill a page that has `bytes` already. */
   rowsFor(bytes: number): number {
     return Math.min(this.#max, Math.ceil((PAGE_BYTES - bytes) / this.#size));
   }
 
-  /** Notes what was read. */
+  /** Records the size of a read. */
   read(bytes: number, rows: number): void {
     if (rows > 0) this.#size = Math.max(1, bytes / rows);
   }

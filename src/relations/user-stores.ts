@@ -18,51 +18,54 @@ import {
   type WriteCondition,
 } from './user.ts';
 
-/** What became of users that are stored together or not at all. */
+/** The outcome of an import in one transaction. */
 export type WholeImport = { readonly ids: readonly number[] } | { readonly taken: number };
 
 /**
- * The users of a database (CONTRACT.md#rest-user), which the REST and the GraphQL door share.
- * Ids are positive safe integers that are never reused. Engines read JSON text, because they build it faster than
- * rows can be turned into it here; REST sends that text, and what GraphQL asks for is parsed from it.
+ * The users of a database (CONTRACT.md#rest-user), shared by the REST and GraphQL doors. Ids are positive
+ * safe integers and never reused. Engines return JSON text, which they build faster than JavaScript could
+ * from rows; REST sends it as it is, and GraphQL parses it.
  */
 export abstract class DatabaseUserStore implements UserStore {
-  /** Parts of the users, found and sorted by indexes. */
+  /** Filtered and sorted lists of users. */
   abstract readonly lists: UserLists;
-  /** The user as a JSON object with the keys id, name, email in this order, and its version. */
+  /** The user as a JSON object with the keys id, name and email in this order, and its version. */
   abstract read(id: number): MaybePromise<VersionedUser | undefined>;
   /** The first users in id order with `after` < id <= `upTo`, about `PAGE_BYTES` of them. */
   abstract page(format: UserFormat, after: number, upTo: number): MaybePromise<UserPage>;
-  /** The highest id in the store, 0 when it is empty. */
+  /** The highest id in the store; 0 if it is empty. */
   abstract lastId(): MaybePromise<number>;
-  /** What names the state of all users; another one after every change, whoever made it. */
+  /** Identifies the state of all users; different after every change by any process. */
   abstract state(): MaybePromise<string>;
-  /** Stores a user that `readNewUser` accepted, durably; resolves to its id. Its version is now unless it is given. */
+  /** Stores a user that `readNewUser` accepted, durably; resolves to its id. The version defaults to now. */
   abstract create(user: NewUser, version?: number): Promise<number>;
-  /** The same once per key; the outcome is stored with the user, in one commit. */
+  /** Like `create`, but once per key: the outcome is stored in the same commit as the user. */
   abstract createOnce(user: NewUser, key: IdempotencyKey): Promise<IdempotentOutcome>;
   /**
-   * Stores users that `readNewUser` accepted, in order and one commit. Resolves to their ids: undefined for one whose
-   * email another user has, where emails are unique.
+   * Stores users that `readNewUser` accepted, in order and in one commit. Resolves to their ids; undefined
+   * for a user whose email is taken, if emails are unique.
    */
   abstract importUsers(
     users: readonly NewUser[],
     checkpoint?: ImportCheckpoint,
   ): Promise<readonly (number | undefined)[]>;
-  /** The same, but all of them or none: `taken` is the first one whose email another user has. */
+  /**
+   * Like `importUsers`, but stores all users or none: `taken` is the index of the first one whose email is
+   * taken.
+   */
   abstract importAll(users: readonly NewUser[], checkpoint?: ImportCheckpoint): Promise<WholeImport>;
-  /** Begins an import with a key, or goes on with it; resolves to its position. */
+  /** Starts or resumes an import with a key; resolves to its position. */
   abstract beginImport(key: string): Promise<ImportPosition>;
-  /** Replaces name and email durably; resolves to false when no user has that id. */
+  /** Replaces name and email durably; resolves to false if no user has that id. */
   abstract update(id: number, user: NewUser): Promise<boolean>;
-  /** Removes a user durably; resolves to false when no user has that id. */
+  /** Removes a user durably; resolves to false if no user has that id. */
   abstract remove(id: number): Promise<boolean>;
-  /** Changes some fields of a user durably, if it has one of the versions that are meant. */
+  /** Changes some fields of a user durably, if the user meets the condition. */
   abstract change(id: number, change: UserChange): Promise<ChangeOutcome>;
-  /** Removes a user durably, if it has one of the versions that are meant. */
+  /** Removes a user durably, if the user meets the condition. */
   abstract removeIf(id: number, condition: WriteCondition): Promise<ChangeOutcome>;
 
-  /** The user as a JSON object; undefined when there is none. */
+  /** The user as a JSON object; undefined if there is none. */
   readJson(id: number): MaybePromise<string | undefined> {
     return whenReady(this.read(id), (user) => user?.json);
   }
@@ -70,13 +73,13 @@ export abstract class DatabaseUserStore implements UserStore {
   all(): MaybePromise<Iterable<User> | AsyncIterable<User>> {
     return whenReady(this.page('json', 0, Number.MAX_SAFE_INTEGER), (page) =>
       page.more
-        ? // It may be read by several, each from its beginning.
+        ? // Each iterator starts from the beginning, since a caller may iterate several times.
           { [Symbol.asyncIterator]: () => this.#usersFrom(page) }
         : usersOf(page),
     );
   }
 
-  /** The users from a page on, up to the last one that there is now. */
+  /** The users from a page on, up to the last one at the time of the call. */
   async *#usersFrom(first: UserPage): AsyncGenerator<User> {
     const range = { after: first.lastId, upTo: await this.lastId() };
     yield* usersOf(first);
@@ -103,7 +106,7 @@ function usersOf({ bytes }: UserPage): readonly User[] {
   return (JSON.parse(`[${bytes.subarray(1)}]`) as readonly StoredUser[]).map(toUser);
 }
 
-/** The user of a JSON object as engines build it; its id becomes a string (CONTRACT.md#graphql-user). */
+/** The user of a JSON object from an engine; its id becomes a string (CONTRACT.md#graphql-user). */
 export function userOfJson(json: string): User {
   return toUser(JSON.parse(json) as StoredUser);
 }

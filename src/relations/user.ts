@@ -2,13 +2,13 @@ import { HttpProblem } from '@portico/transport';
 import { ExpectedError } from '../core/errors.ts';
 import type { MaybePromise } from '../core/maybe-promise.ts';
 
-/** What a client sends to create or replace a user. */
+/** The body that creates or replaces a user. */
 export interface NewUser {
   readonly name: string;
   readonly email: string;
 }
 
-/** A user as the GraphQL door shows it; its id is a string (CONTRACT.md#graphql-user). */
+/** A user as the GraphQL door shows it, with a string as id (CONTRACT.md#graphql-user). */
 export interface User extends NewUser {
   readonly id: string;
 }
@@ -29,9 +29,9 @@ export const MAX_NAME = 500;
 export const MAX_EMAIL = 320;
 
 /**
- * Reads a new user from a parsed body; undefined unless `name` and `email` are non-empty strings of bounded length, the
- * email with an @ inside. Other members are ignored. Text that an engine would change is refused: lone surrogates have no
- * UTF-8 form, and PostgreSQL stores no NUL.
+ * Reads a new user from a parsed body; undefined unless `name` and `email` are non-blank strings of bounded
+ * length and the email has an @ inside. Ignores other members. Refuses text that an engine would change: lone
+ * surrogates have no UTF-8 form, and PostgreSQL cannot store NUL.
  */
 export function readNewUser(body: unknown): NewUser | undefined {
   if (typeof body !== 'object' || body === null) return undefined;
@@ -40,16 +40,16 @@ export function readNewUser(body: unknown): NewUser | undefined {
   return addressProblem(email) === undefined ? { name, email } : undefined;
 }
 
-/** One reason why a body is no user; `pointer` is the member's place in it, a JSON Pointer as a fragment. */
+/** A reason why a body is not a user; `pointer` is a JSON Pointer to the member, as a fragment. */
 interface UserProblem {
   readonly detail: string;
   readonly pointer: string;
 }
 
-/** Each reason why `readNewUser` refuses a body. */
+/** All reasons why `readNewUser` refuses a body. */
 export function userProblems(body: unknown): readonly UserProblem[] {
   if (typeof body !== 'object' || body === null)
-    return [{ detail: 'the body is no JSON object', pointer: '#' }];
+    return [{ detail: 'the body is not a JSON object', pointer: '#' }];
   const { name, email } = body as { readonly name?: unknown; readonly email?: unknown };
   const problems = {
     name: textProblem('name', name, MAX_NAME),
@@ -60,14 +60,14 @@ export function userProblems(body: unknown): readonly UserProblem[] {
   );
 }
 
-/** All that is wrong with a body in one line. */
+/** All problems of a body in one line. */
 export function userProblem(body: unknown): string {
   return userProblems(body)
     .map(({ detail }) => detail)
     .join('; ');
 }
 
-/** Why a user takes more memory than any user may; undefined when it does not. */
+/** The problem of a user that is too long; undefined if it is not. */
 export function lengthProblem({ name, email }: NewUser): string | undefined {
   if (name.length > MAX_NAME) return tooLong('name', MAX_NAME);
   if (email.length > MAX_EMAIL) return tooLong('email', MAX_EMAIL);
@@ -82,7 +82,7 @@ function addressProblem(email: unknown): string | undefined {
 
 function textProblem(member: string, value: unknown, max: number): string | undefined {
   if (value === undefined) return `"${member}" is missing`;
-  if (typeof value !== 'string') return `"${member}" is no string`;
+  if (typeof value !== 'string') return `"${member}" is not a string`;
   if (value === '') return `"${member}" is empty`;
   if (value.trim() === '') return `"${member}" is blank`;
   if (value.length > max) return tooLong(member, max);
@@ -101,53 +101,53 @@ function isText(value: unknown, maxLength: number): value is string {
   );
 }
 
-/** Which versions of a user a write is meant for. */
+/** A condition on the user that a write changes. */
 export interface WriteCondition {
-  /** The versions, one of which it must have; undefined for any. */
+  /** The accepted versions; undefined for any. */
   readonly versions: readonly number[] | undefined;
-  /** The moment before which it must have been changed last, in milliseconds since 1970; undefined for any. */
+  /** The user must have been changed last before this time, in milliseconds since 1970; undefined for any. */
   readonly before: number | undefined;
 }
 
-/** A write of some fields of a user, under a condition. */
+/** A change of some fields of a user, under a condition. */
 export interface UserChange extends Partial<NewUser> {
   readonly condition: WriteCondition;
 }
 
-/** What became of a conditional write. */
+/** The outcome of a conditional write. */
 export type ChangeOutcome =
-  /** The user as it is now, as JSON, and its new version. */
+  /** The changed user as JSON, and its new version. */
   | { readonly is: 'changed'; readonly json: string; readonly version: number }
   | { readonly is: 'removed' }
-  /** It has another version; nothing was written. */
+  /** The user does not meet the condition; nothing was written. */
   | { readonly is: 'refused' }
   | { readonly is: 'missing' };
 
-/** A user as JSON, with its version: 0, or the moment of its last change in milliseconds since 1970. */
+/** A user as JSON, with its version: the time of its last change in milliseconds since 1970, or 0. */
 export interface VersionedUser {
   readonly json: string;
   readonly version: number;
 }
 
-/** A create that may come several times and counts once. */
+/** Identifies a create that clients may repeat and that takes effect once. */
 export interface IdempotencyKey {
   readonly key: string;
-  /** A digest of what was sent with the key. */
+  /** A digest of the request's body. */
   readonly fingerprint: string;
   /** How long the outcome is kept, in milliseconds. */
   readonly keptFor: number;
 }
 
-/** What became of such a create. */
+/** The outcome of a create with a key. */
 export type IdempotentOutcome =
-  /** The user that was created now, or by an earlier request with the key; `version` is the first one of the user. */
+  /** The user that this or an earlier request with the key created, with the version it was created with. */
   | { readonly is: 'created'; readonly id: number; readonly version: number }
-  /** The key came with something else before. */
+  /** The key was used before with another body. */
   | { readonly is: 'reused' }
   /** A request with the key is in progress. */
   | { readonly is: 'running' };
 
-/** Passes on what a store answers to a write; what it refuses becomes a 409. */
+/** Passes on the result of a write; turns a UserRefusedError into a 409. */
 export function accepted<T>(write: Promise<T>): Promise<T> {
   return write.catch((error: unknown) => {
     if (!(error instanceof UserRefusedError)) throw error;
@@ -155,7 +155,7 @@ export function accepted<T>(write: Promise<T>): Promise<T> {
   });
 }
 
-/** Any text without NUL and lone surrogates, which no engine could give back. */
+/** Text without NUL and lone surrogates, which engines cannot store unchanged. */
 const STORABLE = '[^\\u0000\\ud800-\\udfff]';
 
 const members = {
@@ -174,8 +174,8 @@ const members = {
 } as const;
 
 /**
- * What `readNewUser` takes, as a JSON Schema; a test holds the two against each other. The reader stays by hand: it is on
- * the path of every write. It counts UTF-16 code units, a schema characters.
+ * The bodies that `readNewUser` accepts, as a JSON Schema; a test compares the two. `readNewUser` is
+ * hand-written because every write calls it. It counts UTF-16 code units, the schema characters.
  */
 export const newUserSchema = {
   type: 'object',
@@ -189,26 +189,30 @@ export const userSchema = {
   type: 'object',
   required: ['id', 'name', 'email'],
   properties: {
-    id: { type: 'integer', description: 'Given once and never again.', minimum: 1 },
+    id: { type: 'integer', description: 'Assigned once and never reused.', minimum: 1 },
     name: { type: 'string' },
     email: { type: 'string' },
   },
 } as const;
 
 /**
- * A store of users: memory, SQLite or PostgreSQL. The GraphQL door works on any of them (CONTRACT.md#graphql-user and #graphql-operations).
- * Every method fails with StoreUnavailableError while a database cannot answer.
+ * A store of users: memory, SQLite or PostgreSQL. The GraphQL door works with any of them
+ * (CONTRACT.md#graphql-user and #graphql-operations). Every method fails with StoreUnavailableError while a
+ * database cannot answer.
  */
 export interface UserStore {
-  /** All users, in the order in which they were created; a long list is read piece by piece. */
+  /** All users in creation order; a long list is read in pages. */
   all(): MaybePromise<Iterable<User> | AsyncIterable<User>>;
-  /** The user whose id equals `id` as a string; undefined when there is none. */
+  /** The user whose id equals `id` as a string; undefined if there is none. */
   byId(id: string): MaybePromise<User | undefined>;
-  /** Stores a user and returns it with its new id. Fails with UserRefusedError for an invalid user, or when it is full. */
+  /**
+   * Stores a user and returns it with its new id. Fails with UserRefusedError if the user is invalid or the
+   * store is full.
+   */
   add(user: NewUser): MaybePromise<User>;
 }
 
-/** A store refused a user; the message is meant for the client: it names the field and says why. */
+/** A store refused a user. The message is for the client: it names the field and the reason. */
 export class UserRefusedError extends ExpectedError {
   override readonly name = 'UserRefusedError';
   readonly code: 'COLLECTION_FULL' | 'EMAIL_TAKEN' | 'INVALID_USER';
@@ -219,11 +223,13 @@ export class UserRefusedError extends ExpectedError {
   }
 }
 
-/** The refusal of an email that another user has, where emails are unique. */
+/** The refusal of an email that another user has, if emails are unique. */
 export function emailTaken(): UserRefusedError {
   return new UserRefusedError('EMAIL_TAKEN', 'Another user has this email');
 }
 
-/** What users are indexed for besides their id: nothing, name and email (`keys`), or any part of them too (`text`). */
+/**
+ * The indexes of users besides the id: none, name and email (`keys`), or also substrings of them (`text`).
+ */
 export const SEARCH_LEVELS = ['none', 'keys', 'text'] as const;
 export type SearchLevel = (typeof SEARCH_LEVELS)[number];

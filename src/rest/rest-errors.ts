@@ -100,7 +100,7 @@ export const NO_SUCH_USER = new HttpProblem(404, 'USER_NOT_FOUND', 'There is no 
 
 /** The refusal of a method that a resource does not accept; `allow` lists the accepted methods. */
 export function methodNotAllowed(allow: string): HttpProblem {
-  const message = 'The resource does not take this method, or needs an id';
+  const message = 'The resource does not accept this method, or needs an id';
   return new HttpProblem(405, 'METHOD_NOT_ALLOWED', message, { headers: { allow } });
 }
 

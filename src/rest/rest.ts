@@ -231,7 +231,7 @@ function lastEvent({ headers, query }: FastifyRequest): EventPosition | undefine
   const parameters = query as Readonly<Record<string, unknown>>;
   for (const name of Object.keys(parameters)) {
     if (name === PARAMETER) continue;
-    const message = `An event stream takes no parameter ${quote(name)}, only ${PARAMETER}`;
+    const message = `An event stream does not accept the parameter ${quote(name)}, only ${PARAMETER}`;
     throw new HttpProblem(400, 'UNKNOWN_PARAMETER', message);
   }
   // A reconnecting client sends the header, and still the parameter of its first request.

@@ -31,10 +31,10 @@ test('problem details have each reason with its place, and the code of the heade
     type: 'urn:problem-type:portico:INVALID_USER',
     title: ERROR_CODES.INVALID_USER.text,
     status: 400,
-    detail: '"name" is no string; "email" needs an @ between other characters',
+    detail: '"name" is not a string; "email" needs an @ between other characters',
     code: 'INVALID_USER',
     errors: [
-      { detail: '"name" is no string', pointer: '#/name' },
+      { detail: '"name" is not a string', pointer: '#/name' },
       { detail: '"email" needs an @ between other characters', pointer: '#/email' },
     ],
   });
@@ -42,7 +42,7 @@ test('problem details have each reason with its place, and the code of the heade
   const id = headers.get('x-request-id');
   const entry = service.log.entries.find(({ reqId }) => reqId === id);
   assert.equal(entry?.code, 'INVALID_USER');
-  assert.match(String(entry?.reason), /"name" is no string; "email" needs/);
+  assert.match(String(entry?.reason), /"name" is not a string; "email" needs/);
 });
 
 test('the reply is the one that the guide shows, which leaves out what it checkpoints', async () => {

@@ -11,7 +11,7 @@ const post = (body: string): RequestInit => ({ method: 'POST', body, headers: JS
 /** By door: a request that is refused, its code and what the log says of it. */
 const refusals: readonly (readonly [string, string, RequestInit, string, RegExp])[] = [
   ['rest', '/users', post('{"name":"x"}'), 'INVALID_USER', /"email" is missing/],
-  ['rest', '/users', post('{"name":7,"email":"a@b"}'), 'INVALID_USER', /"name" is no string/],
+  ['rest', '/users', post('{"name":7,"email":"a@b"}'), 'INVALID_USER', /"name" is not a string/],
   ['rest', '/users', post('{"name":"x"'), 'MALFORMED_JSON', /JSON/],
   ['rest', '/none?secret=1', {}, 'NO_ROUTE', /no resource/i],
   ['rest', '/users', { method: 'PATCH' }, 'METHOD_NOT_ALLOWED', /method/],

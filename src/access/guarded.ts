@@ -50,7 +50,7 @@ type Authorize = NonNullable<Endpoint['authorize']>;
 /** Authorizes a request by an access policy. */
 type Enter = (policy: AccessPolicy, ctx: RequestContext) => ReturnType<Authorize>;
 
-/** Judge requests before a door's endpoints do. */
+/** The checks that requests pass before a door's endpoints. */
 export interface Guards {
   /** Decides which other origins' pages may read replies; undefined if none may. */
   readonly cors: CorsPolicy | undefined;

@@ -202,7 +202,10 @@ const DOOR_CODES = {
   MALFORMED_FORM: { status: 400, text: 'The form cannot be decoded; send valid percent-encoded UTF-8.' },
   MALFORMED_JSON: { status: 400, text: 'The body is not valid JSON; correct it.' },
   MISSING_HOST: { status: 400, text: 'The request has no Host header; send one.' },
-  NO_ROUTE: { status: 404, text: 'The door has no such path, or the path does not accept this method (405); check both.' },
+  NO_ROUTE: {
+    status: 404,
+    text: 'The door has no such path, or the path does not accept this method (405); check both.',
+  },
   NO_WEBSOCKET: {
     status: 400,
     text: 'The path supports no WebSocket, or another request is in progress on the connection; send a plain request.',

@@ -166,7 +166,11 @@ export function createdOf(
 ): Extract<IdempotentOutcome, { readonly is: 'created' }> {
   if (outcome.is === 'created') return outcome;
   if (outcome.is === 'reused') {
-    throw new HttpProblem(422, 'IDEMPOTENCY_KEY_REUSED', 'The Idempotency-Key was used before with another body');
+    throw new HttpProblem(
+      422,
+      'IDEMPOTENCY_KEY_REUSED',
+      'The Idempotency-Key was used before with another body',
+    );
   }
   throw new HttpProblem(409, 'IDEMPOTENCY_KEY_IN_USE', 'A request with this Idempotency-Key is in progress', {
     headers: { 'retry-after': '1' },

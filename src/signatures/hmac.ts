@@ -10,11 +10,11 @@ export interface HmacParams {
   readonly encoding: 'hex' | 'base64';
   /** The text before the signature in its header, such as `sha256=`. */
   readonly prefix: string;
-  /** The header with the time in whole seconds, in lower case; undefined when there is none. */
+  /** The header with the time in whole seconds, in lower case; undefined if there is none. */
   readonly timestampHeader: string | undefined;
   /** Maximum clock difference in seconds; 0 accepts every time. */
   readonly tolerance: number;
-  /** What is signed. */
+  /** The signed text. */
   readonly template: Template;
 }
 
@@ -25,7 +25,10 @@ export function hmac(params: HmacParams): Scheme {
   return hmacHeader(params, params.encoding === 'hex' ? hex : base64Bytes);
 }
 
-/** The same for a sender; `decode` decodes a signature of `length` bytes, and gives undefined when it is malformed. */
+/**
+ * Like `hmac`, with a decoder: `decode` decodes a signature of `length` bytes, or returns undefined if it is
+ * malformed.
+ */
 export function hmacHeader(
   { header, algorithm, encoding, prefix, timestampHeader, tolerance, template }: HmacParams,
   decode: (text: string, length: number) => Buffer | undefined,
@@ -93,25 +96,25 @@ export function hmacKeys(algorithm: HmacAlgorithm, secrets: readonly Uint8Array[
   };
 }
 
-/** What the headers of a request say. */
+/** The values read from the headers of a request. */
 export interface Presented {
   readonly signatures: readonly Buffer[];
   readonly timestamp?: string | undefined;
 }
 
-/** A scheme of HMACs: what they sign, and how they stand in the headers. */
+/** The layout of an HMAC scheme: the signed text and its headers. */
 interface HmacLayout {
   readonly algorithm: HmacAlgorithm;
-  /** Maximum clock difference in seconds, 0 accepts every time; undefined: requests have no timestamp. */
+  /** Maximum clock difference in seconds, 0 accepts every time; undefined if requests have no timestamp. */
   readonly tolerance: number | undefined;
-  /** What is signed. */
+  /** The signed text. */
   readonly template: Template;
   read(headers: RequestHeaders): Presented | Refusal;
   /** The headers with these signatures, one per secret. */
   write(timestamp: string, signatures: readonly Buffer[]): Readonly<Record<string, string>>;
 }
 
-/** Makes a scheme of its layout. */
+/** Creates a scheme from its layout. */
 export function hmacScheme({ algorithm, tolerance, template, read, write }: HmacLayout): Scheme {
   return {
     verifier(secrets) {
@@ -139,14 +142,14 @@ export function hmacScheme({ algorithm, tolerance, template, read, write }: Hmac
   };
 }
 
-/** Decodes `length` bytes of lower-case hexadecimal digits; undefined when the text is anything else. */
+/** Decodes `length` bytes of lower-case hexadecimal digits; undefined for any other text. */
 export function hexBytes(text: string, length: number): Buffer | undefined {
   return text.length === 2 * length && /^[0-9a-f]*$/.test(text) ? Buffer.from(text, 'hex') : undefined;
 }
 
 /**
- * Decodes `length` bytes of padded base64; undefined when the text is anything else. Non-canonical encodings are refused
- * too, so that a modified signature never passes.
+ * Decodes `length` bytes of padded base64; undefined for any other text, including non-canonical encodings,
+ * so that a modified signature never passes.
  */
 export function base64Bytes(text: string, length: number): Buffer | undefined {
   if (text.length !== 4 * Math.ceil(length / 3)) return undefined;
@@ -160,7 +163,7 @@ interface Frame {
   readonly after: string;
 }
 
-/** Fills in a template; undefined when one of its headers is missing. */
+/** Fills in a template; undefined if one of its headers is missing. */
 type Template = (timestamp: string, headers: RequestHeaders) => Frame | undefined;
 
 /** A parsed template. */
@@ -178,7 +181,10 @@ export const timestampAndBody: ReadTemplate = {
   usesTimestamp: true,
 };
 
-/** Parses a template: ASCII text with one {body} and any number of {timestamp} and {header:NAME}; undefined when invalid. */
+/**
+ * Parses a template: ASCII text with one {body} and any number of {timestamp} and {header:NAME}; undefined if
+ * it is invalid.
+ */
 export function readTemplate(text: string): ReadTemplate | undefined {
   const [before, after, ...more] = text.split('{body}').map(readParts);
   if (before === undefined || after === undefined || more.length > 0) return undefined;
@@ -193,7 +199,7 @@ export function readTemplate(text: string): ReadTemplate | undefined {
   };
 }
 
-/** Gives the text of a part; undefined when its header is missing. */
+/** Returns the text of a part; undefined if its header is missing. */
 type Part = (timestamp: string, headers: RequestHeaders) => string | undefined;
 
 /** Parses a text without {body}. */
@@ -224,8 +230,8 @@ function readParts(text: string): Part | undefined {
 export const DEFAULT_TOLERANCE = 300;
 
 /**
- * Why a timestamp, whole seconds since the epoch in digits, is invalid at `now` (milliseconds); undefined when it is valid.
- * `tolerance` is the maximum difference in seconds, inclusive; 0 accepts every time.
+ * The problem of a timestamp (whole seconds since the epoch, in digits) at `now` (milliseconds); undefined if
+ * it is valid. `tolerance` is the maximum difference in seconds, inclusive; 0 accepts every time.
  */
 export function timestampFault(
   text: string | undefined,
@@ -233,7 +239,7 @@ export function timestampFault(
   now: number,
 ): Refusal | undefined {
   if (text === undefined) return 'no-timestamp';
-  // Only the canonical form, because parsers differ in what else they accept.
+  // Only the canonical form is accepted, because parsers differ in the other forms they accept.
   if (!/^(?:0|[1-9]\d{0,14})$/.test(text)) return 'malformed-timestamp';
   if (tolerance === 0) return undefined;
   const age = Math.floor(now / 1000) - Number(text);
@@ -241,7 +247,7 @@ export function timestampFault(
   return age < -tolerance ? 'too-new' : undefined;
 }
 
-/** Why a text is not a valid plain-text secret; undefined when it is. */
+/** The problem of an invalid plain-text secret; undefined if it is valid. */
 export function textSecretProblem(secret: string): string | undefined {
   if (/^(?!\s)\P{Cc}+(?<!\s)$/u.test(secret)) return undefined;
   return 'must be a text without control characters or spaces at its ends, and not empty';
@@ -256,14 +262,16 @@ export function textKeys(secrets: readonly string[]): readonly Uint8Array[] {
   });
 }
 
-/** The secret that signs where a scheme allows one signature. Throws UnusableSecretError without secrets. */
+/**
+ * The secret that signs if a scheme allows only one signature. Throws UnusableSecretError without secrets.
+ */
 export function firstOf<T>(keys: readonly T[]): T {
   const [first] = keys;
-  if (first === undefined) throw new UnusableSecretError('that can sign is needed; configure one');
+  if (first === undefined) throw new UnusableSecretError('that can sign is required; configure one');
   return first;
 }
 
-/** A secret that the scheme cannot work with. The message never holds the secret. */
+/** The scheme cannot use a secret. The message never contains the secret. */
 export class UnusableSecretError extends ExpectedError {
   override readonly name = 'UnusableSecretError';
   readonly code = 'UNUSABLE_SECRET';
@@ -274,7 +282,7 @@ export class UnusableSecretError extends ExpectedError {
   }
 }
 
-/** A request that cannot be signed as it is. */
+/** A request cannot be signed in its present form. */
 export class UnsignableError extends ExpectedError {
   override readonly name = 'UnsignableError';
   readonly code = 'UNSIGNABLE';

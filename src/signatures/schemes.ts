@@ -1,7 +1,7 @@
-/** The headers of a request as Node gives them: names in lower case, the values of repeated ones joined with ", ". */
+/** The headers of a request as Node provides them: names in lower case, repeated values joined with ", ". */
 export type RequestHeaders = Readonly<Record<string, string | readonly string[] | undefined>>;
 
-/** Why a request is refused; for the log and the metrics only, never for the sender. */
+/** The reason for a refusal; for the log and the metrics only, never for the sender. */
 export type Refusal =
   | 'no-signature'
   | 'malformed-signature'
@@ -18,23 +18,26 @@ export type Refusal =
   | 'no-token'
   | 'wrong-token';
 
-/** Checks the body as it was sent: why the request is refused, or undefined when it is authentic. */
+/**
+ * Checks the received bytes of the body; returns the reason for a refusal, or undefined if the body is
+ * authentic.
+ */
 export type BodyCheck = (body: Uint8Array) => Refusal | undefined;
 
 /**
- * Checks the headers before the body is read. It refuses, or returns the check of the body. `now` is in milliseconds since
- * the epoch.
+ * Checks the headers before the body is read; returns a refusal or the check of the body. `now` is in
+ * milliseconds since the epoch.
  */
 export type Verifier = (headers: RequestHeaders, now: number) => Refusal | BodyCheck;
 
 /** A request to sign. */
 export interface Outgoing {
-  /** The same for all attempts to deliver a message. */
+  /** The id of the message, the same for all attempts to deliver it. */
   readonly id: string;
   /** The time of this attempt, in whole seconds since the epoch. */
   readonly timestamp: number;
   readonly body: Uint8Array;
-  /** Further headers, for schemes that sign headers; names in lower case. */
+  /** Additional headers, for schemes that sign headers; names in lower case. */
   readonly headers?: RequestHeaders;
 }
 
@@ -44,18 +47,18 @@ export type Signer = (request: Outgoing) => Readonly<Record<string, string>>;
 /** A way to authenticate requests, with its parameters. */
 export interface Scheme {
   /**
-   * Creates the check against any of the secrets; without secrets it refuses everything.
-   * Throws UnusableSecretError.
+   * Creates a verifier that accepts any of the secrets; without secrets it refuses everything. Throws
+   * UnusableSecretError.
    */
   verifier(secrets: readonly string[]): Verifier;
   /**
-   * Creates the signer: with all secrets where the scheme allows several signatures, else with the first.
-   * Throws UnusableSecretError.
+   * Creates a signer that uses all secrets if the scheme allows several signatures, else the first. Throws
+   * UnusableSecretError.
    */
   signer(secrets: readonly string[]): Signer;
 }
 
-/** The value of a header; undefined when it is missing. */
+/** The value of a header; undefined if it is missing. */
 export function headerOf(headers: RequestHeaders, name: string): string | undefined {
   const value = headers[name];
   return typeof value === 'string' ? value : undefined;

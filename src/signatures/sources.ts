@@ -19,18 +19,20 @@ import type { Outgoing, RequestHeaders, Scheme, Signer } from './schemes.ts';
 import { standard, standardKeyProblem } from './standard.ts';
 import { github, slack, stripe, token } from './stripe.ts';
 
-/** The place of a value in a request. */
+/** The location of a value in a request. */
 type Place =
   | { readonly kind: 'header'; readonly name: string }
   | { readonly kind: 'pointer'; readonly pointer: JsonPointer };
 
-/** Where a source's requests hold their event, data and key. */
+/** The locations of event, data and deduplication key in a source's requests. */
 export interface SourceLayout {
   readonly event: Place;
-  /** Our names of events by those of the sender; every other keeps its name. */
+  /** Portico's names of events by the sender's names; other events keep the sender's name. */
   readonly events: ReadonlyMap<string, string>;
   readonly data: JsonPointer;
-  /** The place of the deduplication key, equal in all attempts to deliver one event; undefined: none. */
+  /**
+   * The location of the deduplication key, equal in all attempts to deliver one event; undefined for none.
+   */
   readonly dedup: Place | undefined;
 }
 
@@ -40,15 +42,15 @@ export interface SourceSettings extends SourceLayout {
   readonly scheme: SchemeName;
   /** The scheme with its parameters. */
   readonly signature: Scheme;
-  /** At least one. */
+  /** The accepted secrets, at least one. */
   readonly secrets: readonly string[];
   /** The headers that its deliveries keep, in lower case. */
   readonly headers: readonly string[];
-  /** Maximum body size, in bytes; undefined: the largest of the scheme's usual sender and that of the door. */
+  /** Maximum body size in bytes; undefined for the larger of the usual sender's maximum and the door's. */
   readonly maxBodyBytes: number | undefined;
 }
 
-/** The value at a place; undefined when there is none. */
+/** The value at a location; undefined if there is none. */
 export function valueAtPlace(place: Place, headers: RequestHeaders, body: unknown): unknown {
   return place.kind === 'header' ? headers[place.name] : valueAt(body, place.pointer);
 }
@@ -67,8 +69,8 @@ const templateField = v.pipe(
 const { entries, message } = sourceSchemas.hmac;
 
 /**
- * A source of the scheme hmac, with its template parsed. A rule about two fields is skipped while one of them is
- * invalid.
+ * A source of the scheme hmac, with its template parsed. Rules about two fields are skipped while one of them
+ * is invalid.
  */
 const hmacSchema = v.pipe(
   v.object({ ...entries, template: v.optional(templateField) }, message),
@@ -103,8 +105,8 @@ const schemas = { ...sourceSchemas, hmac: hmacSchema };
 type ReadSource = InferOutput<(typeof schemas)[SchemeName]>;
 
 /**
- * Reads `webhook.sources`, which messages call `path`. Appends one line per problem to `problems`; with problems the
- * result is incomplete.
+ * Reads `webhook.sources`; `path` is its name in messages. Appends one line per problem to `problems`; the
+ * result is incomplete if there are any.
  */
 export function readSources(
   value: unknown,
@@ -176,13 +178,13 @@ function layoutOf(source: ReadSource): SourceLayout {
 /** The content of a verified request. */
 interface ReadDelivery {
   readonly kind: 'delivery';
-  /** By the name that it gets here; null when the request names none. */
+  /** The event's name in Portico; null if the request names none. */
   readonly event: string | null;
-  /** The sender's own name where the source renames the event; null otherwise. */
+  /** The sender's name if the source renames the event; otherwise null. */
   readonly senderEvent: string | null;
-  /** The place of its data in the body. */
+  /** The location of the data in the body. */
   readonly pointer: JsonPointer;
-  /** The deduplication key: equal for requests that deliver the same event; null without one. */
+  /** The deduplication key, equal for requests that deliver the same event; null without one. */
   readonly dedupKey: string | null;
 }
 
@@ -209,7 +211,7 @@ export function readDelivery(
   return { kind: 'delivery', ...names, pointer: source.data, dedupKey };
 }
 
-/** Slack also sends interactions, which have a type, and commands: the whole body is their data. */
+/** Slack also sends interactions, which have a type, and commands; the whole body is their data. */
 function slackEvent(body: unknown): unknown {
   return valueAt(body, ['command']) ?? valueAt(body, ['type']);
 }
@@ -228,8 +230,9 @@ function dedupKeyOf({ dedup }: SourceLayout, headers: RequestHeaders, body: unkn
 }
 
 /**
- * The secrets of a source or forward address, with references resolved. Appends problems by their path, never with a
- * secret in them; skips what the schema refuses. Without a scheme, secrets are resolved but not checked.
+ * The secrets of a source or forward address, with references resolved. Appends problems by path, never
+ * quoting a secret; skips values that the schema refuses. Without a scheme, secrets are resolved but not
+ * checked.
  */
 export function readSecrets(
   owner: Given,
@@ -253,7 +256,10 @@ export function readSecrets(
   });
 }
 
-/** Why a text is not a valid secret of a scheme, as the end of a sentence that starts with its name; undefined: it is. */
+/**
+ * The problem of an invalid secret of a scheme, phrased to follow the secret's name; undefined if it is
+ * valid.
+ */
 export function secretProblem(scheme: SchemeName, secret: string): string | undefined {
   return scheme === 'standard' ? standardKeyProblem(secret) : textSecretProblem(secret);
 }
@@ -262,7 +268,7 @@ const header = (name: string): Place => ({ kind: 'header', name });
 const pointer = (...tokens: string[]): Place => ({ kind: 'pointer', pointer: tokens });
 const none: ReadonlyMap<string, string> = new Map();
 
-/** The body as the contract has it (CONTRACT.md#webhook-body). */
+/** The layout of the contract's body (CONTRACT.md#webhook-body). */
 const contract: SourceLayout = {
   event: pointer('event'),
   events: none,
@@ -281,8 +287,8 @@ const layouts: Readonly<Record<SchemeName, SourceLayout>> = {
   },
   stripe: {
     event: pointer('type'),
-    // A payment may come under several of these names; subscribe to one of them at Stripe, or map them here.
-    // checkout.session.completed is not among them: it may come before anything is paid.
+    // Stripe may send several of these events for one payment: subscribe to one of them there, or map them
+    // here. checkout.session.completed is not listed, since it may come before the payment.
     events: new Map(
       ['payment_intent.succeeded', 'charge.succeeded', 'invoice.paid', 'invoice.payment_succeeded'].map(
         (name) => [name, 'payment_received'] as const,
@@ -296,7 +302,7 @@ const layouts: Readonly<Record<SchemeName, SourceLayout>> = {
   token: contract,
 };
 
-/** The events that the sources of a scheme rename by default: by the new name, the sender's own names. */
+/** The events that sources of a scheme rename by default: Portico's name with the sender's names. */
 export function renamedEvents(): readonly {
   readonly scheme: SchemeName;
   readonly event: string;
@@ -312,19 +318,22 @@ export function renamedEvents(): readonly {
   });
 }
 
-/** The defaults of a source's layout; `headerPrefix` is the one of the scheme standard. */
+/** The default layout of a source; `headerPrefix` is the parameter of the scheme standard. */
 export function defaultLayout(scheme: SchemeName, headerPrefix = 'webhook'): SourceLayout {
   const layout = layouts[scheme];
   return scheme === 'standard' ? { ...layout, dedup: header(`${headerPrefix}-id`) } : layout;
 }
 
-/** The largest body that the usual sender of a scheme sends, in bytes; 0: not known. */
+/** The largest body that a scheme's usual sender sends, in bytes; 0 if unknown. */
 export function largestBody(scheme: SchemeName): number {
   // GitHub caps its payloads at 25 MB (docs.github.com, "Webhook events and payloads").
   return scheme === 'github' ? 25 * 1024 * 1024 : 0;
 }
 
-/** What known senders say in headers: event names, ids of deliveries and senders, times. Stripe says it all in the body. */
+/**
+ * Headers of known senders with event names, ids of deliveries and senders, and times. Stripe has all of
+ * these in the body.
+ */
 const KNOWN = [
   // GitHub
   'x-github-event',
@@ -357,17 +366,20 @@ const KNOWN = [
   'x-slack-retry-reason',
 ] as const;
 
-/** What decides about the headers of a source, beside its layout. */
+/** The settings, besides the layout, that decide which headers a source keeps. */
 interface HeaderOptions {
-  /** Those that the configuration lists; undefined: none are listed. */
+  /** The configured headers; undefined if none are configured. */
   readonly headers?: readonly string[] | undefined;
-  /** The header with the signature or the token, where it has a name of its own. */
+  /** The header with the signature or the token, if its name is configured. */
   readonly header?: string;
   readonly timestampHeader?: string | undefined;
   readonly headerPrefix?: string;
 }
 
-/** The headers that deliveries of a source keep: the listed ones, or those that known senders and this source use. */
+/**
+ * The headers that deliveries of a source keep: the configured ones, or those that known senders and this
+ * source use.
+ */
 function keptHeadersOf(options: HeaderOptions, { event, dedup }: SourceLayout): readonly string[] {
   const { headers, header, timestampHeader, headerPrefix } = options;
   if (headers !== undefined) return [...new Set(headers)];
@@ -379,15 +391,15 @@ function keptHeadersOf(options: HeaderOptions, { event, dedup }: SourceLayout): 
 
 /** The content of a body. */
 export interface BodyParts {
-  /** By the sender's own name. */
+  /** The sender's name of the event. */
   readonly event: string;
   readonly data: unknown;
   readonly id: string;
 }
 
 /**
- * A body in the layout of a source: the data at their place, and the event and the id where the body carries them.
- * Throws UnsignableError when the data leave no room for those.
+ * Builds a body in the layout of a source: the data at their location, and event and id if the layout has
+ * them in the body. Throws UnsignableError if the data cannot contain those.
  */
 export function buildBody(layout: Omit<SourceLayout, 'events'>, { event, data, id }: BodyParts): Uint8Array {
   let body = placed({}, layout.data, data);
@@ -400,7 +412,7 @@ function inBody(body: unknown, place: Place | undefined, text: string): unknown 
   return place?.kind === 'pointer' ? placed(body, place.pointer, text) : body;
 }
 
-/** The document with a value at a pointer; missing objects on the way are created. */
+/** The document with a value set at a pointer; missing objects on the path are created. */
 function placed(document: unknown, pointer: JsonPointer, value: unknown): unknown {
   const [token, ...rest] = pointer;
   if (token === undefined) return value;
@@ -414,11 +426,14 @@ function placed(document: unknown, pointer: JsonPointer, value: unknown): unknow
   return Object.fromEntries(members);
 }
 
-/** A delivery to send as the sender of a source would. */
+/** A delivery to send in the form that a source's sender uses. */
 export interface UnsignedDelivery extends Pick<Outgoing, 'id' | 'timestamp' | 'body'> {
-  /** By the sender's name for it. Where the body names the event, it must do so already. */
+  /**
+   * The sender's name of the event. If the layout has the event in the body, the body must already contain
+   * it.
+   */
   readonly event: string;
-  /** Further headers, for schemes that sign some; names in lower case. */
+  /** Additional headers, for schemes that sign some; names in lower case. */
   readonly headers?: Readonly<Record<string, string>>;
 }
 

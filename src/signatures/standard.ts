@@ -68,7 +68,7 @@ export function standard({ headerPrefix, tolerance }: StandardParams): Scheme {
       const shared = sharedKeys(keys);
       const privateKeys = keys.flatMap((key) => (key.kind === 'pair' ? (key.privateKey ?? []) : []));
       if (privateKeys.length === 0 && keys.every((key) => key.kind !== 'shared'))
-        throw new UnusableSecretError('that can sign is needed: one that begins with whsec_ or whsk_');
+        throw new UnusableSecretError('that can sign is required: one that begins with whsec_ or whsk_');
       return ({ id, timestamp, body }) => {
         if (!idPattern.test(id))
           throw new UnsignableError('The id must be 1 to 256 visible ASCII characters other than "."');
@@ -120,7 +120,7 @@ type StandardKey =
   | { readonly kind: 'shared'; readonly secret: Uint8Array }
   | { readonly kind: 'pair'; readonly publicKey: KeyObject; readonly privateKey: KeyObject | undefined };
 
-/** Why a text is not a valid key; undefined when it is. */
+/** The problem of an invalid key; undefined if the key is valid. */
 export function standardKeyProblem(text: string): string | undefined {
   const read = readKey(text);
   return typeof read === 'string' ? read : undefined;
@@ -133,7 +133,7 @@ export function readStandardKey(text: string): StandardKey {
   return read;
 }
 
-/** Parses a key, or says why it is none. */
+/** Parses a key; returns the problem of an invalid one. */
 function readKey(text: string): StandardKey | string {
   const [, kind, encoded = ''] = /^(whsec_|whpk_|whsk_)(.*)$/s.exec(text) ?? [];
   const bytes = keyBytes(encoded);

@@ -89,7 +89,7 @@ function read(headers: RequestHeaders): Presented | Refusal {
   for (const item of items) {
     const [, key, value = ''] = /^([^=]*)=?(.*)$/s.exec(item) ?? [];
     if (key === 't') {
-      // With two timestamps it is ambiguous which one was signed.
+      // With two timestamps it would be unclear which one was signed.
       if (timestamp !== undefined) return 'malformed-timestamp';
       timestamp = value;
     } else if (key === 'v1') {
@@ -102,7 +102,9 @@ function read(headers: RequestHeaders): Presented | Refusal {
 
 const anyBody = () => undefined;
 
-/** The shared secret itself in a header, whose name is in lower case: it authenticates the sender, not the content. */
+/**
+ * The shared secret itself in a header (name in lower case). It authenticates the sender but not the content.
+ */
 export function token(header: string): Scheme {
   return {
     verifier(secrets) {

@@ -4,37 +4,40 @@ import { describeError } from '../core/errors.ts';
 import { isThenable, type MaybePromise } from '../core/maybe-promise.ts';
 import type { EventLoopWindows } from './runtime.ts';
 
-/** Actuator's statuses. OUT_OF_SERVICE: healthy, but takes no requests now. */
+/** The statuses of Actuator. OUT_OF_SERVICE means healthy, but not accepting requests now. */
 export type HealthStatus = 'UP' | 'DOWN' | 'OUT_OF_SERVICE' | 'UNKNOWN';
 
-/** The result of one check. `details` are shown only to those who may see them. */
+/** The result of a check. `details` are shown only to users who may see them. */
 export interface HealthResult {
   readonly status: HealthStatus;
   readonly details?: Readonly<Record<string, unknown>>;
-  /** Parts that can be asked for by name; the status is then aggregated from theirs. */
+  /** Parts that clients can request by name; the status is aggregated from theirs. */
   readonly components?: Readonly<Record<string, HealthResult>>;
 }
 
 /**
- * What a check answers: a code, where 0 is healthy and every other number names the fault; or a whole result, or its
- * parts by name, whose status is aggregated from theirs.
+ * The answer of a check: a code, where 0 is healthy and any other number identifies the fault; a result; or
+ * parts by name, from whose statuses the whole is aggregated.
  */
 export type CheckAnswer =
   | number
   | HealthResult
   | { readonly components: Readonly<Record<string, CheckAnswer>> };
 
-/** A named health check. One that throws, rejects or takes too long is DOWN. */
+/** A named health check. A check that throws, rejects or exceeds its timeout is DOWN. */
 export interface HealthIndicator {
   readonly name: string;
   check(signal: AbortSignal): CheckAnswer | Promise<CheckAnswer>;
-  /** Timeout in milliseconds; default that of the registry. */
+  /** Timeout in milliseconds; defaults to the registry's. */
   readonly timeoutMs?: number | undefined;
-  /** Time to live of a result, in milliseconds; 0, the default, runs the check for each request. */
+  /** Time to live of a result, in milliseconds; default 0, which runs the check for each request. */
   readonly ttlMs?: number | undefined;
-  /** Results are kept only until this is aborted. */
+  /** Results are cached only until this signal is aborted. */
   readonly cacheUntil?: AbortSignal | undefined;
-  /** False for what the process can do without: its status is shown, but not part of the whole. Default true. */
+  /**
+   * False if the process can work without it: the status is shown, but does not affect the overall status.
+   * Default true.
+   */
   readonly critical?: boolean | undefined;
 }
 
@@ -47,10 +50,10 @@ interface HealthReport {
 /** A check that never throws and has a timeout. */
 type BoundedCheck = () => HealthResult | Promise<HealthResult>;
 
-/** Called with the result of each run, at its timeout at the latest, and how long it took in milliseconds. */
+/** Called with the result and duration (in milliseconds) of each run, at the timeout at the latest. */
 export type OnChecked = (name: string, result: HealthResult, durationMs: number) => void;
 
-/** A check that has not answered yet. */
+/** A check in progress. */
 interface Running {
   readonly since: number;
   readonly outcome: Promise<HealthResult>;
@@ -58,9 +61,9 @@ interface Running {
 }
 
 /**
- * Bounds an indicator: a failure is DOWN, no answer within `timeoutMs` is DOWN and aborts its signal.
- * At most one run is under way: calls meanwhile share its outcome, and once it is late get DOWN at once with the time
- * it has been hanging.
+ * Bounds an indicator: a failure is DOWN; no answer within `timeoutMs` is DOWN and aborts its signal. At most
+ * one run is in progress. Concurrent calls share its outcome; after its timeout they get DOWN immediately,
+ * with the time for which it has been hanging.
  */
 function boundedCheck(
   indicator: HealthIndicator,
@@ -121,21 +124,21 @@ function hanging(since: number): HealthResult {
   return { status: 'DOWN', details: { error, hangingMs } };
 }
 
-/** A result is served for at most so many times its time to live, while a newer one is being fetched. */
+/** A stale result is served for at most this multiple of its time to live, while a newer one is fetched. */
 const MAX_STALENESS = 10;
 
 interface CachedCheckOptions extends Pick<HealthIndicator, 'cacheUntil'> {
-  /** 0 keeps nothing. */
+  /** Time to live of a result, in milliseconds; 0 caches nothing. */
   readonly ttlMs: number;
   /** A monotonic clock, in milliseconds. */
   readonly now: () => number;
 }
 
 /**
- * Keeps the result of a check for `ttlMs`. Afterwards a call still gets the old result at once, and
- * the check runs in the background; a result older than ten times `ttlMs` is not served any more.
- * States: empty -> fresh -> stale -> expired, and fresh again from each of them once a run ends. Only in `empty` and
- * `expired` a call waits for the run.
+ * Caches the result of a check for `ttlMs`. After that, a call still gets the old result immediately while
+ * the check runs in the background; a result older than ten times `ttlMs` is not served.
+ * States: empty -> fresh -> stale -> expired; each becomes fresh when a run ends. Calls wait for the run only
+ * in `empty` and `expired`.
  */
 export function cachedCheck(run: BoundedCheck, { ttlMs, now, cacheUntil }: CachedCheckOptions): BoundedCheck {
   if (ttlMs === 0) return run;
@@ -167,7 +170,7 @@ export function cachedCheck(run: BoundedCheck, { ttlMs, now, cacheUntil }: Cache
   };
 }
 
-/** One result for each status, so that equal results are identical: caches of replies compare them by identity. */
+/** One object per status, so that equal results are identical: reply caches compare them by identity. */
 const PLAIN: Readonly<Record<HealthStatus, HealthResult>> = {
   UP: { status: 'UP' },
   DOWN: { status: 'DOWN' },
@@ -176,9 +179,9 @@ const PLAIN: Readonly<Record<HealthStatus, HealthResult>> = {
 };
 
 /**
- * Validates what a check returned: checks come from users too, and not all of them are type-checked. The status of a
- * result with components is aggregated from theirs. The result is no object of the check's own, which could change it
- * later. Throws TypeError for what is no result.
+ * Validates the answer of a check, since checks come from users too and may not be type-checked. Aggregates
+ * the status of a result with components. Copies the result, so that the check cannot change it later. Throws
+ * TypeError for an invalid result.
  */
 export function checkedResult(result: unknown): HealthResult {
   // CONTRACT.md#management-bodies and #health-status: DOWN on a non-zero code, which is shown in the details.
@@ -204,13 +207,13 @@ export function checkedResult(result: unknown): HealthResult {
 }
 
 interface DiskSpaceOptions {
-  /** A folder on the disk. */
+  /** A directory on the disk. */
   readonly path: string;
   /** DOWN below this free space, in bytes. */
   readonly thresholdBytes: number;
 }
 
-/** The free space of a disk, as Actuator shows it. A missing folder is DOWN. */
+/** The free space of a disk, in Actuator's format. A missing directory is DOWN. */
 export function diskSpaceCheck({ path, thresholdBytes: threshold }: DiskSpaceOptions): HealthIndicator {
   const absolute = resolve(path);
 
@@ -223,7 +226,7 @@ export function diskSpaceCheck({ path, thresholdBytes: threshold }: DiskSpaceOpt
     name: 'diskSpace',
     check: () =>
       statfs(absolute).then(
-        // `bavail` leaves out what only root may use.
+        // `bavail` excludes blocks reserved for root.
         ({ bsize, blocks, bavail }) => result(bsize * blocks, bsize * bavail, true),
         (error: NodeJS.ErrnoException) => {
           if (error.code !== 'ENOENT') throw error;
@@ -239,7 +242,7 @@ export function eventLoopCheck(delay: Pick<EventLoopWindows, 'p99'>, thresholdMs
     name: 'eventLoop',
     check() {
       const { p99 } = delay;
-      // Nothing is measured yet in the first window, when the process loads.
+      // There is no measurement in the first window, when the process loads.
       if (p99 === undefined) return { status: 'UP', details: { thresholdMs } };
       const p99Ms = Math.round(p99);
       return { status: p99 > thresholdMs ? 'DOWN' : 'UP', details: { p99Ms, thresholdMs } };
@@ -247,21 +250,21 @@ export function eventLoopCheck(delay: Pick<EventLoopWindows, 'p99'>, thresholdMs
   };
 }
 
-/** The user agent of `portico health`: a health check of a container sends no requests elsewhere, so no stop waits for it. */
+/** The user agent of `portico health`. These probes route no traffic, so a stop does not wait for them. */
 export const HEALTH_COMMAND = 'portico-health';
 
 /** The pre-stop delay where nobody probes readiness, in milliseconds. */
 const USUAL_PRE_STOP_DELAY = 300;
 /** Balancers mostly take a process out after three failures. */
 const PROBES = 3;
-/** What a probe may take beyond its interval, in milliseconds. */
+/** Time for a probe in addition to its interval, in milliseconds. */
 const PROBE_TIME = 500;
 /** The longest pre-stop delay that is chosen for a prober, in milliseconds. */
 export const MAX_PRE_STOP_DELAY = 10_000;
 /** A prober that was not seen for so long is none any more, in milliseconds. */
 const PROBER_GONE = 60_000;
 
-/** Whether this process accepts new requests: from when all doors listen until the stop begins. */
+/** Whether this process accepts new requests: true from the time all doors listen until the stop begins. */
 export class Readiness {
   #accepting = false;
   #probedAt = Number.NEGATIVE_INFINITY;
@@ -276,25 +279,25 @@ export class Readiness {
     this.#accepting = true;
   }
 
-  /** The stop has begun: readiness fails first, then the doors drain. */
+  /** Called when the stop begins: readiness fails first, then the doors drain. */
   refuse(): void {
     this.#accepting = false;
   }
 
-  /** Called for each probe of readiness, with the time of `performance.now()`. */
+  /** Called for each readiness probe, with the time of `performance.now()`. */
   probed(now: number): void {
     this.#interval = now - this.#probedAt;
     this.#probedAt = now;
   }
 
-  /** The time between the last two probes, in milliseconds; undefined when nobody probes readiness now. */
+  /** The time between the last two probes, in milliseconds; undefined if readiness is not being probed. */
   interval(now: number): number | undefined {
     return now - this.#probedAt > PROBER_GONE || this.#interval > PROBER_GONE ? undefined : this.#interval;
   }
 
   /**
-   * How long a stop should go on answering so that whoever probes readiness sees it fail and sends requests elsewhere,
-   * in milliseconds: the time of three probes, at most ten seconds.
+   * How long a stop should keep answering, so that load balancers see readiness fail and send requests
+   * elsewhere: the time of three probes, at most ten seconds. In milliseconds.
    */
   preStopDelay(now: number): number {
     const interval = this.interval(now);
@@ -308,11 +311,11 @@ interface HealthRegistryOptions {
   readonly timeoutMs?: number;
   /** Called for each run of a check. */
   readonly onChecked?: OnChecked;
-  /** The clock for the time to live of results, in milliseconds; monotonic. */
+  /** The clock for times to live, monotonic, in milliseconds. */
   readonly now?: () => number;
 }
 
-/** Two checks have one name, or one has none; the start fails with this message. */
+/** Two checks have the same name, or one has none; startup fails with this message. */
 export class HealthCheckNameError extends Error {
   override readonly name = 'HealthCheckNameError';
   readonly code = 'HEALTH_CHECK_NAME';
@@ -326,13 +329,13 @@ interface Member {
   readonly check: BoundedCheck;
 }
 
-/** Health checks by name. They run side by side, each with a timeout. */
+/** Health checks by name. They run concurrently, each with a timeout. */
 export class HealthRegistry {
   readonly #members: ReadonlyMap<string, Member>;
   /** All names, in the order of the checks. */
   readonly names: readonly string[];
 
-  /** Throws HealthCheckNameError unless every indicator has a name of its own. */
+  /** Throws HealthCheckNameError unless every indicator has a unique name. */
   constructor(
     indicators: readonly HealthIndicator[],
     options: HealthRegistryOptions = {},
@@ -344,7 +347,7 @@ export class HealthRegistry {
       const { name, critical = true, ttlMs = 0, cacheUntil } = indicator;
       if (name === '' || members.has(name)) {
         throw new HealthCheckNameError(
-          `The health check name ${JSON.stringify(name)} is empty or used twice. Give each check a name of its own.`,
+          `The health check name ${JSON.stringify(name)} is empty or used twice. Give each check a unique name.`,
         );
       }
       const bounded = boundedCheck(indicator, indicator.timeoutMs ?? timeoutMs, onChecked);
@@ -354,19 +357,19 @@ export class HealthRegistry {
     this.names = [...members.keys()];
   }
 
-  /** This registry with more checks; both share the results of those that it has already. */
+  /** A registry with additional checks; both share the results of the existing ones. */
   with(indicators: readonly HealthIndicator[]): HealthRegistry {
     return new HealthRegistry(indicators, {}, this);
   }
 
-  /** Runs the checks of these names, all of them by default; see `group`. */
+  /** Runs the named checks, all by default; see `group`. */
   check(names: readonly string[] = this.names): MaybePromise<HealthReport> {
     return this.group(names)();
   }
 
   /**
-   * Runs the checks of these names side by side whenever it is called; never rejects, and takes no longer than the
-   * slowest timeout. The report is the same object until a result is another one.
+   * Returns a function that runs the named checks concurrently; it never rejects, and takes no longer than
+   * the slowest timeout. It returns the same report object until a result changes.
    */
   group(names: readonly string[]): () => MaybePromise<HealthReport> {
     const members = names.flatMap((name) => this.#members.get(name) ?? []);
@@ -394,7 +397,7 @@ function report(members: readonly Member[], results: readonly HealthResult[]): H
     components: Object.fromEntries(
       all.map(({ name, critical, result }) => [
         name,
-        // Explains a part that is DOWN in a whole that is not.
+        // Explains why the whole is UP although a part is DOWN.
         critical ? result : { ...result, details: { critical: false, ...result.details } },
       ]),
     ),
@@ -404,12 +407,15 @@ function report(members: readonly Member[], results: readonly HealthResult[]): H
 /** By severity, in the order of Actuator. */
 const ORDER: readonly HealthStatus[] = ['DOWN', 'OUT_OF_SERVICE', 'UP', 'UNKNOWN'];
 
-/** Whether any value is a status. */
+/** Whether a value is a status. */
 export function isHealthStatus(value: unknown): value is HealthStatus {
   return ORDER.some((status) => status === value);
 }
 
-/** The status of a whole: that of its worst part (CONTRACT.md#health-status: DOWN when a check fails), UP without parts. */
+/**
+ * The aggregated status: the worst of the given ones (CONTRACT.md#health-status: DOWN when a check fails); UP
+ * for none.
+ */
 export function aggregateStatus(statuses: readonly HealthStatus[]): HealthStatus {
   return ORDER.find((status) => statuses.includes(status)) ?? 'UP';
 }

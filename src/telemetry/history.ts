@@ -1,6 +1,6 @@
 import { LatencyHistogram, percentileBetween } from './meters.ts';
 
-/** A reading is taken so often, in milliseconds. */
+/** Interval of the readings, in milliseconds. */
 export const HISTORY_INTERVAL = 3_000;
 
 /** Ticks per point and points, by window: 3 s for 15 minutes, 30 s for 3 hours, 4 minutes for a day. */
@@ -19,16 +19,16 @@ type HistoryWindow = keyof typeof RESOLUTIONS;
 export interface HistoryReading {
   /** Milliseconds between two points. */
   readonly interval: number;
-  /** Milliseconds since the epoch, oldest first. */
+  /** Times of the points in milliseconds since the epoch, oldest first. */
   readonly times: readonly number[];
-  /** By name; null where there is no value. */
+  /** Columns by name; null marks a gap. */
   readonly columns: Readonly<
     Record<string, { readonly unit: string; readonly values: readonly (number | null)[] }>
   >;
 }
 
 /**
- * The recent past of the service in memory that is bounded from the start. Disposing of it ends its timer, which does not
+ * The recent history of the service, in memory of fixed size. Disposing of it stops its timer, which does not
  * keep the process alive.
  */
 export class History implements Disposable {
@@ -55,14 +55,14 @@ export class History implements Disposable {
     return [...this.#rings.values()].reduce((sum, ring) => sum + ring.bytes, 0);
   }
 
-  /** Takes a reading of all sources. */
+  /** Takes a reading of all series. */
   tick(): void {
     const now = this.#now();
     for (const ring of this.#rings.values()) ring.tick(now);
     for (const listener of this.#listeners) listener();
   }
 
-  /** A window's points after a moment, all by default. */
+  /** The points of a window after a time; all points by default. */
   read(window: HistoryWindow, after = 0): HistoryReading {
     const ring = this.#rings.get(window);
     const columns = this.#sources.map(({ name, unit }, i) => {
@@ -86,11 +86,11 @@ export class History implements Disposable {
   }
 }
 
-/** Turns the readings of a source into one value per span. Each resolution has columns of its own. */
+/** Turns the readings of a series into one value per point. Each resolution has its own columns. */
 interface HistoryColumn {
-  /** Takes a reading; at every tick. */
+  /** Takes a reading; called at every tick. */
   tick(): void;
-  /** The value of the span that ends now, which took so many seconds; NaN for none. The next span begins. */
+  /** The value of the point that ends now and covers `seconds`, or NaN; starts the next point. */
   take(seconds: number): number;
 }
 
@@ -166,7 +166,7 @@ function safely(read: () => number): () => number {
   };
 }
 
-/** The last points of all columns at one resolution, in typed arrays that never grow. */
+/** The last points of all columns at one resolution, in typed arrays of fixed size. */
 class HistoryRing {
   readonly capacity: number;
   /** Ticks per point. */
@@ -193,7 +193,7 @@ class HistoryRing {
     return this.#values.reduce((sum, { byteLength }) => sum + byteLength, this.#times.byteLength);
   }
 
-  /** Takes a reading; true when it has made a point. `now` is in milliseconds since the epoch. */
+  /** Takes a reading; returns whether it completed a point. `now` is in milliseconds since the epoch. */
   tick(now: number): boolean {
     for (const column of this.#columns) column.tick();
     if (++this.#ticks % this.#every !== 0) return false;
@@ -209,12 +209,12 @@ class HistoryRing {
     return true;
   }
 
-  /** The times of its points after a moment, oldest first, in milliseconds since the epoch. */
+  /** The times of the points after a time, oldest first, in milliseconds since the epoch. */
   times(after: number): readonly number[] {
     return this.#indices(after).map((i) => this.#times[i] ?? 0);
   }
 
-  /** The values of a column at these times; null for gaps. */
+  /** The values of a column at these times; null marks a gap. */
   column(number: number, after: number): readonly (number | null)[] {
     const values = this.#values[number];
     return this.#indices(after).map((i) => finite(values?.[i]));
@@ -229,12 +229,12 @@ class HistoryRing {
   }
 }
 
-/** Seven digits are what a Float32 holds. */
+/** Rounds to seven digits, the precision of a Float32. */
 function finite(value: number | undefined): number | null {
   return value === undefined || !Number.isFinite(value) ? null : Number(value.toPrecision(7));
 }
 
-/** What a column of the history shows. */
+/** The name and unit of a column. */
 interface Described {
   /** Lower-case words joined by dots, such as `rest.requests`. */
   readonly name: string;
@@ -248,14 +248,14 @@ interface RateSeries extends Described {
   read(): number;
 }
 
-/** The growth of one count by that of another: a mean, or a share. */
+/** The growth of one count divided by that of another: a mean, or a share. */
 interface RatioSeries extends Described {
   readonly kind: 'ratio';
   read(): number;
   per(): number;
 }
 
-/** A value: the mean of a span, or its highest one. */
+/** The mean or the maximum of a value over a point. */
 interface ValueSeries extends Described {
   readonly kind: 'mean' | 'peak';
   read(): number;
@@ -269,12 +269,12 @@ interface PercentileSeries extends Described {
   readonly share: number;
 }
 
-/** Where a column of the history has its values from. A reading that fails or is NaN leaves a gap. */
+/** The source of a column's values. A reading that fails or is NaN leaves a gap. */
 export type Series = RateSeries | RatioSeries | ValueSeries | PercentileSeries;
 
-/** What is kept of one reply. */
+/** A recorded reply. */
 export interface TailedRequest {
-  /** Its number since the start. */
+  /** Sequence number since the start. */
   readonly number: number;
   readonly door: string;
   /** The route's template, never the URL. */
@@ -287,12 +287,12 @@ export interface TailedRequest {
   readonly duration: number;
 }
 
-/** The clock is read so often, in milliseconds: to read it costs more than all the rest of a reply's record. */
+/** How often the clock is read, in milliseconds: reading it costs more than recording the rest of a reply. */
 const CLOCK = 1_000;
 
 /**
- * Keeps the last replies of all doors without allocating for any: numbers lie in typed arrays, and the texts are those
- * that the routes have anyway. Disposing of it ends its clock, which does not keep the process alive.
+ * Keeps the last replies of all doors without allocating per reply: numbers are in typed arrays, and the
+ * texts are the routes' own strings. Disposing of it stops its clock, which does not keep the process alive.
  */
 export class RequestTail implements Disposable {
   readonly #capacity: number;
@@ -352,7 +352,7 @@ export class RequestTail implements Disposable {
   }
 }
 
-/** A reply that took longer was a stream of events, in milliseconds: how long people look is no latency. */
+/** Replies that take longer are event streams and do not count as latency, in milliseconds. */
 const STREAM = 60_000;
 
 /** Counts the replies of one door; nothing is allocated per reply. */
@@ -365,7 +365,7 @@ export class Traffic {
     return this.#replies;
   }
 
-  /** Those of status 500 and above. */
+  /** Replies with status 500 or above. */
   get errors(): number {
     return this.#errors;
   }

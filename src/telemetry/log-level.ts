@@ -1,4 +1,4 @@
-/** How much is logged, from nothing to everything. */
+/** Log levels, from nothing to everything. */
 export const LOG_LEVELS = ['silent', 'fatal', 'error', 'warn', 'info', 'debug', 'trace'] as const;
 
 /** The name of a level, in lower case. */

@@ -8,18 +8,20 @@ import type { LogTail } from './loggers.ts';
 interface LogOptions {
   /** A pino level, or `silent`. */
   readonly level: string;
-  /** Where entries go, one JSON line each; standard output when absent, made readable on a terminal. */
+  /**
+   * The destination of entries, one JSON line each; default standard output, formatted if it is a terminal.
+   */
   readonly stream?: DestinationStream | undefined;
-  /** Secrets to redact in every line; credentials in headers always are. */
+  /** Secrets to redact in every line; credentials in headers are always redacted. */
   readonly secrets?: SecretTexts | undefined;
-  /** Keeps the last entries, redacted as they are written. */
+  /** Keeps the last entries, redacted. */
   readonly tail?: LogTail | undefined;
 }
 
-/** Levels by their names: a log is read by people and by programs that know no pino. */
+/** Writes levels by name, which people and other programs understand. */
 const formatters = { level: (label: string) => ({ level: label }) };
 
-/** pino marks an error while it reads it, and throws for one that is frozen. */
+/** pino's serializer sets a property on the error, which throws for a frozen one. */
 const serializers = {
   err(error: Error): unknown {
     try {
@@ -56,7 +58,7 @@ function standardOutput(): DestinationStream {
   if (!process.stdout.isTTY) {
     if (gathering === undefined) {
       gathering = gatherWrites(pino.destination({ dest: 1, sync: true }));
-      // Also when an uncaught error ends the process.
+      // Also flushes when an uncaught error ends the process.
       process.once('exit', gathering.flushSync);
     }
     return gathering;
@@ -68,7 +70,7 @@ function standardOutput(): DestinationStream {
 
 const NAMES = '(?:proxy-)?authorization|(?:set-)?cookie|x-webhook-token';
 const TEXT = String.raw`"(?:[^"\\]|\\.)*"`;
-/** A header among fields or in a list of names and values, in whatever object an error brought it. */
+/** A header as a field of an object or in a list of names and values, as errors contain them. */
 const FIELD = new RegExp(String.raw`("(?:${NAMES})"[:,])(?:${TEXT}|\[(?:${TEXT},?)*\])`, 'gi');
 /** A header in a text, such as the head of a request. */
 const HEAD = new RegExp(String.raw`(?<=\\n|\b)(${NAMES}): ?[^"\\]+`, 'gi');
@@ -77,12 +79,13 @@ const SUSPICIOUS = /authorization|cookie|x-webhook-token/i;
 const LITERALS = new RegExp(TEXT, 'g');
 const NUMBER = /^[\d.eE+-]+$/;
 
-/** Few lines have anything else. */
+/** Almost all lines match. */
 const PLAIN = /^[\x20-\x7e]*\n?$/;
 
 /**
- * Creates the function that redacts a log line, which is one JSON object: the values of header fields with credentials,
- * at any depth, and the known secrets. What a terminal obeys is escaped in it, since people look at logs on one.
+ * Creates a function that redacts a log line, which is one JSON object: the values of header fields with
+ * credentials, at any depth, and the known secrets. It also escapes terminal control characters, since logs
+ * are read on terminals.
  */
 export function lineCleaner(secrets: SecretTexts): (line: string) => string {
   let known: readonly string[] | undefined;
@@ -100,26 +103,26 @@ export function lineCleaner(secrets: SecretTexts): (line: string) => string {
 }
 
 function hiderOf(secrets: readonly string[]): (line: string) => string {
-  // In a line they stand as JSON writes them.
+  // A line contains the secrets as JSON writes them.
   const written = secrets.map((secret) => JSON.stringify(secret).slice(1, -1));
   const hide = (text: string) => hideSecrets(text, written);
-  // One that looks like a number must not be taken out of a number.
+  // A secret that looks like a number must not be replaced inside a number.
   if (!secrets.some((secret) => NUMBER.test(secret))) return hide;
   return (line) => line.replace(LITERALS, hide);
 }
 
-/** What is gathered is written at once when it gets longer than this, in characters. */
+/** Maximum length of gathered text, in characters; more is written immediately. */
 const MAX_GATHERED = 64 * 1024;
 
-/** A destination that gathers; its owner flushes it at the end. */
+/** A destination that gathers writes; its owner flushes it at the end. */
 interface GatheringStream extends DestinationStream {
-  /** Writes what is gathered now. */
+  /** Writes the gathered text now. */
   flushSync(): void;
 }
 
 /**
- * Gathers what is written in one tick of the event loop and passes it on at its end: under load a system call
- * per entry costs more than the entry.
+ * Gathers the writes of one turn of the event loop and passes them on together: under load a system call per
+ * entry costs more than the entry.
  */
 export function gatherWrites(destination: DestinationStream): GatheringStream {
   let gathered = '';
@@ -143,21 +146,21 @@ export function gatherWrites(destination: DestinationStream): GatheringStream {
   };
 }
 
-/** How many entries of one message are logged within a second, as they come. */
+/** Maximum number of entries of one message that are logged individually within a second. */
 const MAX_PER_SECOND = 100;
 const SECOND = 1_000;
 
 type Level = 'debug' | 'info' | 'warn' | 'error';
 
-/** Logs one message again and again; disposing of it logs the number suppressed so far. */
+/** Logs one message at a bounded rate; disposing of it logs the number suppressed so far. */
 interface LimitedEntry extends Disposable {
-  /** Logs an entry, or counts it once the second has had its number of entries. */
+  /** Logs an entry, or counts it if the second has reached its maximum. */
   write(fields: Readonly<Record<string, unknown>>): void;
 }
 
 /**
- * Bounds the entries of one message whose rate the clients choose: the first hundred of a second are logged one by one,
- * the others by one entry at the end of that second, with their number as `suppressed`.
+ * Bounds the entries of one message whose rate clients control: logs the first hundred of a second
+ * individually, and the others as one entry at the end of the second, with their number as `suppressed`.
  */
 export function limitedEntry<L extends Level = 'info'>(
   log: Pick<Logger, L>,
@@ -190,7 +193,7 @@ export function limitedEntry<L extends Level = 'info'>(
   };
 }
 
-/** A pino timestamp in ISO 8601, made once per millisecond: under load many entries share one. */
+/** A pino timestamp in ISO 8601, formatted once per millisecond, since many entries share one under load. */
 function isoTimestamp(now: () => number = Date.now): () => string {
   let madeAt: number | undefined;
   let made = '';
@@ -206,7 +209,7 @@ function isoTimestamp(now: () => number = Date.now): () => string {
 
 /** A log on a terminal: one readable line per entry, and one for each line of a stack. */
 interface TerminalLog extends DestinationStream {
-  /** From now on shows entries at info too. */
+  /** Shows entries at level info from now on. */
   begin(): void;
 }
 
@@ -219,7 +222,10 @@ const LEVELS: Readonly<Record<string, Style>> = {
   fatal: 'bgRed',
 };
 
-/** Opens a log on the terminal of standard output. Until `begin` it leaves out what is at info: a banner says it better. */
+/**
+ * Opens a log on the terminal of standard output. Until `begin` it omits entries at level info, because the
+ * banner shows their content.
+ */
 export function terminalLog(): TerminalLog {
   const paint = paintFor(process.stdout);
   let begun = false;
@@ -233,7 +239,7 @@ export function terminalLog(): TerminalLog {
   };
 }
 
-/** An entry, which is one line of JSON, as people read it. Nothing in it can reach the terminal unescaped. */
+/** Formats an entry, a line of JSON, for people. Escapes everything that could control the terminal. */
 export function readable(line: string, paint: Paint): string {
   const entry = parsed(line);
   if (entry === undefined) return `${printable(line.trimEnd())}\n`;
@@ -259,7 +265,7 @@ function parsed(line: string): Readonly<Record<string, unknown>> | undefined {
   }
 }
 
-/** The lines of an error's stack, and what else is known of it. */
+/** The lines of an error's stack, and its other fields. */
 function errorOf(err: unknown): { readonly lines: readonly string[]; readonly more: object } {
   if (!isRecord(err) || typeof err.stack !== 'string')
     return { lines: [], more: err === undefined ? {} : { err } };
@@ -267,7 +273,7 @@ function errorOf(err: unknown): { readonly lines: readonly string[]; readonly mo
   return { lines: stack.split('\n'), more: Object.keys(more).length === 0 ? {} : { err: more } };
 }
 
-/** The time of day here, to the millisecond. */
+/** The local time of day, to the millisecond. */
 function clockTime(time: unknown): string {
   const at = new Date(String(time));
   if (Number.isNaN(at.getTime())) return printable(String(time));

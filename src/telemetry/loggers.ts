@@ -1,12 +1,12 @@
 import type { Logger } from 'pino';
 import { LOG_LEVELS, type LogLevel } from './log-level.ts';
 
-/** A logger whose level can be changed while it is used, such as one of pino. */
+/** A logger whose level can be changed while it is in use, such as one of pino. */
 interface Leveled {
   level: string;
 }
 
-/** The level of one logger as it was set, if it was, and as it is. */
+/** The configured level of a logger, if any, and its effective level. */
 export interface LoggerState {
   readonly configured: LogLevel | undefined;
   readonly effective: LogLevel;
@@ -22,17 +22,17 @@ interface Temporary {
 
 interface Named {
   readonly logger: Leveled;
-  /** What holds until it is changed again. */
+  /** The level set without a time limit. */
   lasting: LogLevel | undefined;
   temporary: Temporary | undefined;
 }
 
-/** The name of the logger from which all others take their level. */
+/** The name of the logger from which the others inherit their level. */
 export const ROOT = 'ROOT';
 
 /**
- * The loggers of the process by name. One without a level of its own has that of ROOT, and ROOT without
- * one has the level that the log was opened with. Disposing of it ends the temporary levels' timers.
+ * The loggers of the process by name. A logger without a configured level inherits that of ROOT, and ROOT the
+ * level with which the log was opened. Disposing of it clears the timers of temporary levels.
  */
 export class Loggers implements Disposable {
   readonly #root: Logger;
@@ -46,7 +46,10 @@ export class Loggers implements Disposable {
     this.#named.set(ROOT, { logger: root, lasting: undefined, temporary: undefined });
   }
 
-  /** The logger of a part of the service, which says in every entry who wrote it; the same for the same name. */
+  /**
+   * The logger of a part of the service, which adds its name to every entry; the same object for the same
+   * name.
+   */
   child(name: string): Logger {
     let child = this.#children.get(name);
     if (child === undefined) {
@@ -57,19 +60,19 @@ export class Loggers implements Disposable {
     return child;
   }
 
-  /** Adds a logger. Throws TypeError when the name is taken. */
+  /** Adds a logger. Throws TypeError if the name is taken. */
   add(name: string, logger: Leveled): void {
     if (this.#named.has(name)) throw new TypeError(`The logger ${name} exists already`);
     this.#named.set(name, { logger, lasting: undefined, temporary: undefined });
     this.#apply();
   }
 
-  /** ROOT first, then in the order in which they were added. */
+  /** ROOT first, then in the order of addition. */
   names(): readonly string[] {
     return [...this.#named.keys()];
   }
 
-  /** Undefined for a name that no logger has. */
+  /** The state of a logger; undefined for an unknown name. */
   state(name: string): LoggerState | undefined {
     const named = this.#named.get(name);
     if (named === undefined) return undefined;
@@ -78,8 +81,8 @@ export class Loggers implements Disposable {
   }
 
   /**
-   * Sets a level, or takes it away. With `forMs`, in milliseconds and at most 24 days, what held before
-   * holds again afterwards. Does nothing for a name that no logger has.
+   * Sets or removes a level. With `forMs`, in milliseconds and at most 24 days, the previous level is
+   * restored afterwards. Ignores an unknown name.
    */
   setLevel(name: string, level: LogLevel | undefined, forMs?: number): void {
     const named = this.#named.get(name);
@@ -116,11 +119,11 @@ function configuredLevel({ lasting, temporary }: Named): LogLevel | undefined {
   return temporary === undefined ? lasting : temporary.level;
 }
 
-/** Entries kept at most, and their characters. */
+/** Maximum number of entries, and of their characters. */
 const MAX_ENTRIES = 1_000;
 const MAX_CHARACTERS = 512 * 1024;
 
-/** One entry of the log: its number since the start, and the line as it was written, one JSON object. */
+/** An entry of the log: its number since the start, and the written line, one JSON object. */
 interface TailEntry {
   readonly number: number;
   readonly line: string;
@@ -134,7 +137,7 @@ export class LogTail {
   #characters = 0;
   #listener: (() => void) | undefined;
 
-  /** Called after each entry; there is one listener, which has to be quick. */
+  /** Called after each entry; there is one listener, which must be fast. */
   set onEntry(listener: (() => void) | undefined) {
     this.#listener = listener;
   }
@@ -159,7 +162,7 @@ export class LogTail {
     return kept.filter((entry) => entry.number > number);
   }
 
-  /** Takes the oldest one away; the array is shortened from time to time, not for each. */
+  /** Removes the oldest entry; shortens the array only occasionally. */
   #drop(): void {
     this.#characters -= this.#entries[this.#from]?.line.length ?? 0;
     this.#from++;

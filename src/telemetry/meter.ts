@@ -1,7 +1,7 @@
 /** The kind of a measurement. */
 export type Statistic = 'COUNT' | 'TOTAL_TIME' | 'MAX' | 'VALUE';
 
-/** One number of a series; times in seconds. */
+/** A number of a series; times are in seconds. */
 export interface Measurement {
   readonly statistic: Statistic;
   readonly value: number;
@@ -13,16 +13,16 @@ export interface Tag {
   readonly value: string;
 }
 
-/** One tag combination of a meter and its measurements. */
+/** A combination of tags of a meter, with its measurements. */
 export interface Series {
-  /** The same array for each call. */
+  /** The tags; the same array for each call. */
   readonly tags: readonly Tag[];
   measure(): readonly Measurement[];
   /** The number of values in each bucket of its meter, not cumulative. */
   readonly bucketCounts?: ArrayLike<number> | undefined;
 }
 
-/** A meter as renderers see it. */
+/** A meter as exporters see it. */
 export interface Meter {
   /** Lower-case words joined by dots, such as `http.server.requests`. */
   readonly name: string;
@@ -32,25 +32,25 @@ export interface Meter {
   readonly unit: string | undefined;
   /** The tag keys of every series, in this order. */
   readonly tagKeys: readonly string[];
-  /** The upper bounds of a timer's buckets in seconds, ascending; absent when it has none. */
+  /** The upper bounds of a timer's buckets in seconds, ascending; undefined if it has none. */
   readonly buckets?: readonly number[] | undefined;
   /** Its series in order of creation; none is ever removed. */
   series(): Iterable<Series>;
 }
 
-/** What a meter measures; `unit` is its base unit, such as `bytes`. */
+/** The description of a meter; `unit` is its base unit, such as `bytes`. */
 export interface MeterOptions {
   readonly description: string;
   readonly unit?: string | undefined;
 }
 
-/** What a meter measures whose value is kept elsewhere and read on each measurement. */
+/** The description of a meter whose value is kept elsewhere and read on each measurement. */
 export interface ObservedOptions extends MeterOptions {
-  /** Tags of this series; others of the same name have the same keys with other values. */
+  /** Tags of this series; other series of the meter have the same keys with other values. */
   readonly tags?: Readonly<Record<string, string>>;
 }
 
-/** What a timer measures, in seconds. */
+/** The description of a timer, which measures seconds. */
 export interface TimerOptions {
   readonly description: string;
   /** Upper bounds of the histogram buckets in seconds, ascending; default none. */
@@ -70,13 +70,13 @@ type TagPairs<Keys extends readonly string[]> = Keys extends readonly [
   ? [key: Key, value: string, ...rest: TagPairs<Rest>]
   : [];
 
-/** A meter with tags. Hot paths keep the result of `with`. */
+/** A meter with tags. Hot paths should keep the result of `with`. */
 export interface Tagged<S extends Series, Keys extends readonly string[]> {
   /** The series with these tag values; the overflow series once the meter is full. */
   with(...pairs: TagPairs<Keys>): S;
 }
 
-/** A meter is declared twice in different ways, or used against its declaration: a bug. */
+/** A bug: a meter is declared twice in different ways, or used against its declaration. */
 export class MeterError extends Error {
   override readonly name = 'MeterError';
   readonly code = 'METER';
@@ -84,7 +84,7 @@ export class MeterError extends Error {
 
 const NAME = /^[a-z][a-z0-9]*(?:[._][a-z0-9]+)*$/;
 const UNIT = /^[a-z][a-z0-9]*(?:_[a-z0-9]+)*$/;
-/** Labels with a meaning of their own in Prometheus. */
+/** Labels that Prometheus reserves. */
 const RESERVED = ['le', 'quantile'];
 
 /** Checks the names of a meter. Throws MeterError. */
@@ -108,7 +108,7 @@ export function checkNames(
     throw new MeterError(`The buckets of ${name} must be seconds in ascending order: ${buckets.join(', ')}`);
 }
 
-/** Longer than a scrape reads gauges, in milliseconds. */
+/** Longer than a scrape takes to read all gauges, in milliseconds. */
 const ONE_SCRAPE = 50;
 
 /** Caches a reading for `maxAge` milliseconds, for several gauges that show parts of it. */

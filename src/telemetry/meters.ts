@@ -23,15 +23,21 @@ export class Counter implements Series {
   }
 }
 
-/** Eight buckets for each power of two of microseconds, up to 18 minutes: a bucket is at most an eighth wide. */
+/**
+ * Eight buckets for each power of two microseconds, up to 18 minutes, so a bucket's width is at most an
+ * eighth of its value.
+ */
 const BUCKETS = 232;
 const MAX_MICROSECONDS = 2 ** 31 - 1;
 
-/** Counts durations finely enough for percentiles over any span: readers subtract two copies of the counts. */
+/**
+ * Counts durations finely enough for percentiles over any interval: readers subtract two copies of the
+ * counts.
+ */
 export class LatencyHistogram {
   readonly counts = new Float64Array(BUCKETS);
 
-  /** Allocates nothing. Ignores what is no duration. */
+  /** Records a duration without allocating. Ignores NaN and negative values. */
   record(milliseconds: number): void {
     if (!(milliseconds >= 0)) return;
     const bucket = bucketOf(Math.min(milliseconds * 1_000, MAX_MICROSECONDS));
@@ -40,8 +46,8 @@ export class LatencyHistogram {
 }
 
 /**
- * A percentile in milliseconds of what was counted between two copies of the counts; NaN when that is nothing. `share`
- * is from 0 to 1.
+ * A percentile, in milliseconds, of the durations counted between two copies of the counts; NaN if there are
+ * none. `share` is from 0 to 1.
  */
 export function percentileBetween(before: Float64Array, after: Float64Array, share: number): number {
   let total = 0;
@@ -62,7 +68,7 @@ function bucketOf(microseconds: number): number {
   return (exponent - 2) * 8 + ((whole >>> (exponent - 3)) & 7);
 }
 
-/** In microseconds. */
+/** The middle of a bucket, in microseconds. */
 function middleOf(bucket: number): number {
   if (bucket < 8) return bucket + 0.5;
   const width = 2 ** ((bucket >> 3) - 1);
@@ -74,7 +80,7 @@ const OVERFLOW = 'overflow';
 
 export type CreateSeries<S> = (tags: readonly Tag[]) => S;
 
-/** The series of one meter by tag values: at most `limit`, and one for the overflow. */
+/** The series of one meter by tag values: at most `limit`, plus one for the overflow. */
 export class SeriesTable<S extends Series> {
   readonly #keys: readonly string[];
   readonly #limit: number;
@@ -110,8 +116,8 @@ export class SeriesTable<S extends Series> {
   }
 
   /**
-   * Adds the series of these tag values; drops it beyond the limit, as readings cannot be merged. Throws MeterError when
-   * there is one already.
+   * Adds a series with these tag values; drops it beyond the limit, since readings cannot be merged. Throws
+   * MeterError if it exists already.
    */
   addNew(values: readonly string[], create: CreateSeries<S>): void {
     if (this.#series.has(JSON.stringify(values))) {
@@ -168,12 +174,12 @@ export class Timer implements Series {
   }
 }
 
-/** Length of a window in milliseconds. */
+/** Length of a window, in milliseconds. */
 const WINDOW = 60_000;
 
 /**
- * Counts the time windows of maxima, so that a hot path compares two numbers instead of reading the clock. Its timer does
- * not keep the process alive.
+ * Counts the time windows of maxima, so that a hot path compares two numbers instead of reading the clock.
+ * Its timer does not keep the process alive.
  */
 export class MetricWindow implements Disposable {
   #number = 0;

@@ -13,9 +13,9 @@ import {
 import { Counter, type CreateSeries, MetricWindow, SeriesTable, Timer } from './meters.ts';
 
 interface MetricsOptions {
-  /** Maximum number of tag combinations per meter; default 1,000. Further ones share one series. */
+  /** Maximum number of tag combinations per meter; further ones share one series. Default 1,000. */
   readonly maxSeries?: number;
-  /** Gets one warning for each meter that reaches `maxSeries`. */
+  /** Receives one warning for each meter that reaches `maxSeries`. */
   readonly log?: Pick<BaseLogger, 'warn'>;
 }
 
@@ -31,8 +31,9 @@ interface Declared<S extends Series> {
 const OVERFLOWS = 'meters.overflow';
 
 /**
- * The registry of all meters, under dotted names with tags. Declaring a counter or timer again returns the first one, so
- * that parts can share it. Throws MeterError for an invalid name, or one that another kind of meter uses.
+ * The registry of all meters, under dotted names with tags. A second declaration of a counter or timer
+ * returns the first one, so that modules can share it. Throws MeterError for an invalid name, or a name that
+ * another kind of meter has.
  */
 export class Metrics implements Disposable {
   /** The time windows of the maxima. */
@@ -51,7 +52,10 @@ export class Metrics implements Disposable {
     this.#log = log;
   }
 
-  /** A counter. With `read` its value, which must never decrease, is kept elsewhere and read on each measurement. */
+  /**
+   * Declares a counter. With `read`, its value is kept elsewhere, must never decrease, and is read on each
+   * measurement.
+   */
   counter<const Keys extends readonly [string, ...string[]]>(
     name: string,
     options: MeterOptions & WithTags<Keys>,
@@ -71,7 +75,7 @@ export class Metrics implements Disposable {
     return handleOf(declared, (tags) => new Counter(tags));
   }
 
-  /** A timer; its unit is seconds. */
+  /** Declares a timer; its unit is seconds. */
   timer<const Keys extends readonly [string, ...string[]]>(
     name: string,
     options: TimerOptions & WithTags<Keys>,
@@ -83,7 +87,10 @@ export class Metrics implements Disposable {
     return handleOf(declared, (tags) => new Timer(tags, this.window, options.buckets));
   }
 
-  /** A gauge, whose value is read on each measurement. Several gauges can share a name with different tags. */
+  /**
+   * Declares a gauge, whose value is read on each measurement. Several gauges can share a name with different
+   * tags.
+   */
   gauge(name: string, options: ObservedOptions, read: () => number): void {
     this.#observe('gauge', name, options, read);
   }
@@ -94,12 +101,12 @@ export class Metrics implements Disposable {
     return this.#names;
   }
 
-  /** The meter of that name; undefined when there is none. */
+  /** The meter of that name; undefined if there is none. */
   meter(name: string): Meter | undefined {
     return this.#meters.get(name);
   }
 
-  /** All meters in the order of their names. */
+  /** All meters, sorted by name. */
   *meters(): Iterable<Meter> {
     for (const name of this.names()) {
       const meter = this.#meters.get(name);
@@ -125,7 +132,7 @@ export class Metrics implements Disposable {
         `The ${type} ${name} exists with other tags: ${existing.meter.tagKeys.join(', ')}`,
       );
     }
-    // Tagged by meter name, so its number of series is bounded already.
+    // Tagged by meter name, so its number of series is bounded.
     const limit = name === OVERFLOWS ? Infinity : this.#maxSeries;
     const table = new SeriesTable<S>(tagKeys, limit, () => this.#overflow(name));
     const meter: Meter = {
@@ -187,7 +194,7 @@ function handleOf<S extends Series>(
   return { with: (...pairs: string[]) => table.find(pairs, create) };
 }
 
-/** NaN when the reading fails, so that the other meters are still shown. */
+/** NaN if the reading fails, so that the other meters are still shown. */
 function reading(read: () => number): number {
   try {
     return read();

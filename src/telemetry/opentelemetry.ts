@@ -15,28 +15,28 @@ import { readTraceContext, type TraceContext } from '../core/trace.ts';
 import type { Meter, Series } from './meter.ts';
 import type { Metrics } from './metrics.ts';
 
-/** The API of OpenTelemetry; the types are there for those who build Portico. */
+/** The API of OpenTelemetry, which is a development dependency for its types. */
 export type OpenTelemetryApi = typeof import('@opentelemetry/api');
 
-/** Where every copy of the API finds what was registered. */
+/** The global symbol under which every copy of the API finds the registered SDK. */
 const REGISTERED = Symbol.for('opentelemetry.js.api.1');
 
-/** What an SDK has registered. */
+/** The API, and what an SDK has registered with it. */
 export interface Registered {
   readonly api: OpenTelemetryApi;
   readonly traces: boolean;
   readonly metrics: boolean;
 }
 
-/** The places of copies of the API. A program that is installed for all users has its SDK in the folder of its project. */
+/** Loaders of copies of the API. A globally installed Portico finds the SDK in the project's directory. */
 const COPIES: readonly (() => OpenTelemetryApi | Promise<OpenTelemetryApi>)[] = [
   () => import('@opentelemetry/api'),
   () => createRequire(join(process.cwd(), 'package.json'))('@opentelemetry/api'),
 ];
 
 /**
- * The API, if an SDK was registered before the start; nothing is loaded otherwise. `onMissing` is called where an SDK
- * is registered and Portico finds no API that knows it.
+ * Returns the API if an SDK was registered before startup; loads nothing otherwise. Calls `onMissing` if an
+ * SDK is registered but no matching copy of the API is found.
  */
 export async function loadOpenTelemetry(
   onMissing: (error: unknown) => void,
@@ -50,12 +50,12 @@ export async function loadOpenTelemetry(
   for (const copy of COPIES) {
     try {
       const api = await copy();
-      // A copy does not see what an older one has registered.
+      // A copy does not see a registration with an older copy.
       const knows =
         (trace === undefined || api.trace.getTracerProvider() === trace) &&
         (metrics === undefined || api.metrics.getMeterProvider() === metrics);
       if (knows) return { api, traces: trace !== undefined, metrics: metrics !== undefined };
-      problem = new Error('The SDK has registered with an older API than the one that is found');
+      problem = new Error('The SDK has registered with an older API than the one that was found');
     } catch (error) {
       problem ??= error;
     }
@@ -64,10 +64,10 @@ export async function loadOpenTelemetry(
   return undefined;
 }
 
-/** Runs work as a span of the current one; `end` says what it gave, or the error that it ended with. */
+/** Runs work in a child span of the current one, which ends with the work or records its error. */
 export type InSpan = <T>(name: string, attributes: Readonly<Record<string, string>>, work: () => T) => T;
 
-/** Makes spans below those that are recorded; where none is, it only runs the work. */
+/** Creates child spans of recorded spans; without a recorded span it only runs the work. */
 export function childSpans(api: OpenTelemetryApi, kind: SpanKind): InSpan {
   const tracer = api.trace.getTracer(SCOPE);
   return (name, attributes, work) => {
@@ -91,7 +91,7 @@ export function childSpans(api: OpenTelemetryApi, kind: SpanKind): InSpan {
   };
 }
 
-/** Ends a span that has failed. The message of an error may hold what is secret; its type does not. */
+/** Ends a failed span with the type of the error; its message may contain secrets. */
 export function endWithError(api: OpenTelemetryApi, span: Span, error: unknown): void {
   const { code, name } = Object(error) as { readonly code?: unknown; readonly name?: unknown };
   span.setAttribute('error.type', String(code ?? name ?? typeof error));
@@ -99,14 +99,15 @@ export function endWithError(api: OpenTelemetryApi, span: Span, error: unknown):
   span.end();
 }
 
-/** Time for the last export in a stop, in milliseconds. */
+/** Timeout of the last export during a stop, in milliseconds. */
 const FLUSH_TIMEOUT = 2_000;
 
 type Observe = (result: ObservableResult) => void;
 
 /**
- * Shows all meters of the registry to the registered SDK as observable instruments: a counter and a gauge by their own
- * names, a timer as `.count`, `.sum`, `.max` and, where it has buckets, `.bucket` with `le`, as Prometheus gets them.
+ * Exports all meters of the registry to the registered SDK as observable instruments: counters and gauges
+ * under their names; a timer as `.count`, `.sum`, `.max` and, if it has buckets, `.bucket` with `le`, as for
+ * Prometheus.
  */
 export function observeMeters(api: OpenTelemetryApi, metrics: Metrics): AsyncDisposable {
   const target = api.metrics.getMeter(SCOPE);
@@ -118,7 +119,7 @@ export function observeMeters(api: OpenTelemetryApi, metrics: Metrics): AsyncDis
     stops.push(() => instrument.removeCallback(observe));
   }
 
-  /** A meter that is declared later is in the collection after the next one. */
+  /** A meter declared later is exported from the second collection after its declaration. */
   function addNew(): void {
     for (const meter of metrics.meters()) {
       if (known.has(meter.name)) continue;
@@ -141,7 +142,7 @@ export function observeMeters(api: OpenTelemetryApi, metrics: Metrics): AsyncDis
   };
 }
 
-/** Has the SDK export the last values, while there are any; it may take a moment, and may fail. */
+/** Asks the SDK to export the last values; errors are ignored. */
 async function flush(api: OpenTelemetryApi): Promise<void> {
   const provider = api.metrics.getMeterProvider() as { forceFlush?(): Promise<void> };
   const timeout = AbortSignal.timeout(FLUSH_TIMEOUT);
@@ -197,7 +198,7 @@ function attributesOf({ tags }: Series): Record<string, string> {
   return Object.fromEntries(tags.map(({ key, value }) => [key, value]));
 }
 
-/** Methods that a span may be named by; a client chooses the others. */
+/** Methods that may appear in the name of a span; others are arbitrary texts of clients. */
 const METHODS = new Set([
   'GET',
   'HEAD',
@@ -211,14 +212,17 @@ const METHODS = new Set([
   'QUERY',
 ]);
 
-/** Spans of a door's requests that come with a trace, or are chosen, with the names of the semantic conventions for HTTP servers. */
+/**
+ * Creates spans for a door's requests that carry a trace or are sampled, with the attributes of the semantic
+ * conventions for HTTP servers.
+ */
 export function requestSpans(api: OpenTelemetryApi, door: string, isChosen: () => boolean): RequestTracing {
   const tracer = api.trace.getTracer(SCOPE);
   const { SERVER } = api.SpanKind;
   return {
     begin(request) {
       const { method: given, route, headers } = request;
-      // To ask an SDK, which mostly refuses, costs a quarter of a short request.
+      // Asking an SDK, which mostly declines, costs a quarter of a short request.
       if (headers.traceparent === undefined && !isChosen()) return undefined;
       const method = METHODS.has(given) ? given : '_OTHER';
       const parent =
@@ -232,7 +236,8 @@ export function requestSpans(api: OpenTelemetryApi, door: string, isChosen: () =
         { kind: SERVER },
         inParent,
       );
-      // Most are not sampled: to describe them would cost as much as all else. A sampler sees the name and the kind.
+      // Most spans are not sampled, and describing one costs as much as the rest. A sampler sees the name and
+      // the kind.
       if (span.isRecording()) describe(span, method, door, request);
       return new OpenTelemetrySpan(api, span, api.trace.setSpan(inParent, span));
     },
@@ -285,10 +290,10 @@ class OpenTelemetrySpan implements RequestSpan {
   }
 }
 
-/** The name under which Portico's spans and meters are known. */
+/** The instrumentation scope of Portico's spans and meters. */
 export const SCOPE = 'portico';
 
-/** A context of W3C as OpenTelemetry has it. */
+/** Converts a W3C trace context to OpenTelemetry's form. */
 export function spanContextOf(
   { createTraceState }: OpenTelemetryApi,
   { traceId, spanId, flags, state }: TraceContext,
@@ -297,13 +302,13 @@ export function spanContextOf(
   return state === undefined ? context : { ...context, traceState: createTraceState(state) };
 }
 
-/** The reverse. */
+/** Converts OpenTelemetry's form to a W3C trace context. */
 export function traceContextOf({ traceId, spanId, traceFlags, traceState }: SpanContext): TraceContext {
   const state = traceState?.serialize();
   return { traceId, spanId, flags: traceFlags, state: state === '' ? undefined : state };
 }
 
-/** What a span whose parent is that context begins in; a new trace without one. */
+/** The context in which a span with that parent starts; starts a new trace without one. */
 export function parentContext(api: OpenTelemetryApi, parent: TraceContext | undefined): Context {
   if (parent === undefined) return api.ROOT_CONTEXT;
   return api.trace.setSpanContext(api.ROOT_CONTEXT, spanContextOf(api, parent));

@@ -4,18 +4,18 @@ import { type RequestTail, Traffic } from './history.ts';
 import type { Timer } from './meters.ts';
 import type { Metrics } from './metrics.ts';
 
-/** The route of every path that there is none for: a client chooses those. */
+/** The route of requests without a matching route, whose paths clients choose. */
 const NO_ROUTE = 'none';
-/** What requests of a small service take, and what their users notice, in seconds. */
+/** Bounds for the durations of a small service's requests, in seconds. */
 const BUCKETS = [0.005, 0.025, 0.1, 0.5, 1, 5];
 
-/** Whoever looks at the last requests would only see that. */
+/** The console's own requests, which would crowd out the others in its list of last requests. */
 const OWN_PAGE = /\/console(?:\/api\/|\/assets\/|$)/;
 
 /**
- * Times every request of a door by its route template, never by its URL, which a client chooses.
- * Call it before any route is added: each gets a hook of its own, which knows its template, so that a
- * request costs two look-ups and builds nothing. `tail` keeps the last ones. Returns the traffic of the whole door.
+ * Times every request of a door by its route template, never by its URL, which a client chooses. Call it
+ * before any route is added: each route gets a hook that knows its template, so that a request costs two
+ * lookups and no string building. `tail` keeps the last requests. Returns the traffic of the door.
  */
 export function timeRequests(
   app: FastifyInstance,
@@ -52,7 +52,7 @@ export function timeRequests(
 
   app.addHook('onRoute', (route) => {
     const record = recorder(route.url);
-    // The fast path calls no hook.
+    // The fast path does not run hooks.
     route.config = { ...route.config, record };
     const hook: onResponseHookHandler = (request, reply, done) => {
       record(request.method, reply.statusCode, reply.elapsedTime);

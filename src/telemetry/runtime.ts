@@ -34,8 +34,8 @@ export interface CpuTime {
 const WINDOW = 1_000;
 
 /**
- * A gauge of CPU usage from 0 to 1, since the last measurement at least a second ago, so that concurrent readers see the
- * same value. `now` is a clock in milliseconds.
+ * Creates a gauge of CPU usage, from 0 to 1, since the last measurement at least a second ago, so that
+ * concurrent readers see the same value. `now` is a clock in milliseconds.
  */
 export function usage(read: () => CpuTime, now: () => number = () => performance.now()): () => number {
   let last = read();
@@ -69,21 +69,21 @@ function systemCpuTime(): CpuTime {
   return { busy: total - idle, total };
 }
 
-/** A reading is used for so long, in milliseconds. */
+/** Maximum age of a reading, in milliseconds. */
 const MAX_AGE = 5_000;
 
 /**
- * Adds the gauges of the disk that a folder is on. They show the last answer of the system, which is asked in the
- * background and never twice at once: a disk that hangs holds up no scrape.
+ * Adds the gauges of the disk that contains a directory. They show the last reading, which is refreshed in
+ * the background, one refresh at a time, so that a hanging disk does not block a scrape.
  */
 export function addDiskMetrics(metrics: Metrics, folder: string): void {
   let last: StatsFs | undefined;
   try {
     last = statfsSync(folder);
   } catch {
-    // A missing folder is the health check's to tell.
+    // The health check reports a missing directory.
   }
-  /** Infinity while the system is asked. */
+  /** Infinity while a reading is in progress. */
   let readAt = performance.now();
   const refresh = async () => {
     if (performance.now() - readAt < MAX_AGE) return;
@@ -97,7 +97,7 @@ export function addDiskMetrics(metrics: Metrics, folder: string): void {
       void refresh();
       return last === undefined ? Number.NaN : last.bsize * blocks(last);
     });
-  // What only root may use is left out, as in the health check.
+  // Excludes blocks reserved for root, like the health check.
   gauge('disk.free', 'Free space of the disk with the data', ({ bavail }) => bavail);
   gauge('disk.total', 'Size of the disk with the data', ({ blocks }) => blocks);
 }
@@ -140,15 +140,16 @@ interface Window {
 export interface EventLoopReading {
   /** Length of the window in milliseconds. */
   readonly windowMs: number;
-  /** From 0, idle, to 1. */
+  /** From 0 (idle) to 1. */
   readonly utilization: { readonly sinceStart: number; readonly window: number };
   /** Minimum, mean, maximum and percentiles in milliseconds. */
   readonly delay: Readonly<Record<string, number>>;
 }
 
 /**
- * Measures the event loop over the last one to two minutes, or another window, with two overlapping windows, of which
- * the older one is read. A measurement since the start would hide a bad minute. Disposing of it stops the measurement.
+ * Measures the event loop over the last one to two windows, by default of a minute, with two overlapping
+ * windows of which the older one is read. A measurement since the start would hide a bad minute. Disposing of
+ * it stops the measurement.
  */
 export class EventLoopWindows implements Disposable {
   readonly #timer: NodeJS.Timeout;
@@ -164,7 +165,7 @@ export class EventLoopWindows implements Disposable {
     return this.#older === this.#newer ? undefined : delayMs(this.#older.delay.percentile(99));
   }
 
-  /** The older of the two windows. */
+  /** The measurements of the older window. */
   read(): EventLoopReading {
     const { delay, utilization, since } = this.#older;
     const total = performance.eventLoopUtilization();
@@ -217,7 +218,7 @@ function round(value: number): number {
   return Math.round(value * 1_000) / 1_000;
 }
 
-/** In seconds; the bounds of prom-client. */
+/** Buckets in seconds, as in prom-client. */
 const BUCKETS = [0.001, 0.01, 0.1, 1, 2, 5];
 
 const KINDS = {
@@ -237,7 +238,7 @@ function observeGc(metrics: Metrics): Disposable {
   return timePauses((kind) => timer.with('kind', kind));
 }
 
-/** The same under the name and with the tags of a JVM's meter. */
+/** Like `observeGc`, with the name and the tags of the JVM's meter. */
 function observeGcAsJvm(metrics: Metrics): Disposable {
   const timer = metrics.timer('jvm.gc.pause', {
     description: 'Pauses of the garbage collector',
@@ -293,7 +294,7 @@ function addHeapMetrics(metrics: Metrics): void {
 
 type HeapSpace = ReturnType<typeof getHeapSpaceStatistics>[number];
 
-/** The JVM's maximum of a pool without a limit. */
+/** The maximum that the JVM reports for a pool without a limit. */
 const NO_LIMIT = -1;
 
 /**
@@ -320,7 +321,7 @@ function addMemory(metrics: Metrics): void {
     gauge('jvm.memory.max', 'Maximum memory; -1 without a limit', max);
   };
   for (const [i, { space_name: id }] of getHeapSpaceStatistics().entries()) {
-    // V8 limits only the whole heap; mostly the old space grows.
+    // V8 limits only the whole heap, and mostly the old space grows.
     const max = () => (id === 'old_space' ? getHeapStatistics().heap_size_limit : NO_LIMIT);
     pool(
       'heap',
@@ -392,7 +393,7 @@ function addProcessMetrics(metrics: Metrics): void {
     Number(new RegExp(`^${key}:\\s+(\\d+) kB`, 'm').exec(status())?.[1]) * 1_024;
   gauge('process.virtual.memory', 'bytes', 'Virtual memory', () => kibibytes('VmSize'));
   gauge('process.heap', 'bytes', 'Size of the data segment', () => kibibytes('VmData'));
-  // One of them is the directory being read.
+  // One of the entries is the descriptor of this directory.
   gauge(
     'process.open.fds',
     undefined,

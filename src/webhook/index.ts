@@ -1,4 +1,4 @@
-// What programs import as `portico/webhook`.
+// The entry `portico/webhook` of the package.
 export type { HandlerSpec } from '../config/schema/code.ts';
 export type { Condition, DeliveryFilter, ForwardConfig, SourceConfig } from '../config/schema/webhook.ts';
 export type { Delivery, DeliveryHandler, HandlerContext, ReceivedDelivery } from '../inbox/delivery.ts';

@@ -20,7 +20,10 @@ import { readSchedules, type Schedule } from '../inbox/schedules.ts';
 import { readSources, type SourceSettings } from '../signatures/sources.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 
-/** The numbers of the service's options `webhook.*`, under the same names and with the same defaults. */
+/**
+ * The numeric options `webhook.*` of the service; the plugin has them under the same names with the same
+ * defaults.
+ */
 const NUMBERS = [
   'attempts',
   'timeout',
@@ -37,37 +40,43 @@ const NUMBERS = [
   'keptAttempts',
 ] as const;
 
-/** The numbers of a webhook door, as they are configured. */
+/** The configured numbers of a webhook door. */
 export type WebhookNumbers = Readonly<Record<(typeof NUMBERS)[number], number>>;
 
 /** The options of the webhook door. */
 export interface WebhookOptions extends Partial<WebhookNumbers> {
   /** The store of deliveries. Its database must stay open until the application has closed. */
   readonly inbox: Inbox;
-  /** Handlers of deliveries, by either name of the event; default none: deliveries are stored for a replay. */
+  /**
+   * Handlers of deliveries, by either name of the event; default none, which stores deliveries for a later
+   * replay.
+   */
   readonly handlers?: Readonly<Record<string, DeliveryHandler | HandlerSpec>>;
   /** Signed senders by name, each at /webhook/<name>; default none. */
   readonly sources?: SourcesConfig;
   /** Forward addresses by name; default none. */
   readonly forward?: ForwardsConfig;
-  /** Alerts about dead deliveries; default none. `backlogCheck` takes the threshold of a health check itself. */
+  /**
+   * Alerts about dead deliveries; default none. The threshold of the health check is an argument of
+   * `backlogCheck`.
+   */
   readonly alerts?: AlertsConfig;
-  /** Deliveries that are stored again and again, by name; default none. */
+  /** Schedules, which store deliveries periodically, by name; default none. */
   readonly schedules?: SchedulesConfig;
   /**
-   * The secrets that /webhook accepts in x-webhook-token; default none: everybody may send. A function is called at
-   * each request, so that secrets can change.
+   * The secrets that /webhook accepts in x-webhook-token; default none, which lets everyone send. A function
+   * is called for each request, so that secrets can change.
    */
   readonly secrets?: readonly string[] | (() => readonly string[]);
-  /** The headers that deliveries at /webhook itself keep; default none. Sources have lists of their own. */
+  /** The headers that deliveries at /webhook keep; default none. Sources have their own lists. */
   readonly headers?: readonly string[];
-  /** The registry of the meters of deliveries and attempts; default none. */
+  /** The registry for the meters of deliveries and attempts; default none. */
   readonly metrics?: Metrics;
   /** Timeout of running attempts once the application closes, in milliseconds; default 8,000. */
   readonly stopTimeout?: number;
 }
 
-/** Handlers, sources and forward addresses, validated. Throws ConfigError with all problems. */
+/** Validates handlers, sources and forward addresses. Throws ConfigError with all problems. */
 export function readWork(
   given: Pick<WebhookOptions, 'handlers' | 'sources' | 'forward' | 'alerts' | 'schedules'>,
   problems: string[] = [],
@@ -86,12 +95,12 @@ export function readWork(
   return { ...settings, handlers };
 }
 
-/** The numbers by their names. */
+/** Collects the numbers by name. */
 export function readNumbers(numberOf: (name: keyof WebhookNumbers) => number): WebhookNumbers {
   return Object.fromEntries(NUMBERS.map((name) => [name, numberOf(name)])) as WebhookNumbers;
 }
 
-/** The options of the plugin, validated and with defaults. Throws ConfigError with all problems. */
+/** Validates the plugin's options and adds defaults. Throws ConfigError with all problems. */
 export function readOptions(given: WebhookOptions) {
   const problems: string[] = [];
   const numbers = readNumbers((name) => numberOf(name, given[name], problems));
@@ -115,7 +124,7 @@ function numberOf(name: keyof WebhookNumbers, value: number | undefined, problem
   return value;
 }
 
-/** Checks a value as that of the service's option of the same name. */
+/** Checks a value by the rules of the service's option of the same name. */
 function check(name: keyof WebhookNumbers | 'headers', value: unknown, problems: string[]): void {
   const at = { name: `options: webhook.${name}`, drop: 'leave it out' };
   const parsed = parseValue(table[`webhook.${name}`] as Option<unknown>, at, value);
@@ -131,8 +140,9 @@ export interface WebhookSettings {
 }
 
 /**
- * Reads the data that configures the webhook door, and checks that its handlers can be reached; `name` is the module's
- * name in messages. Errors are added to `problems`, one line each; the result is then invalid.
+ * Reads the configuration of the webhook door, and checks that its handlers can be reached; `name` is the
+ * module's name in messages. Appends one line per problem to `problems`; the result is invalid if there are
+ * any.
  */
 export function readWebhookSettings(
   code: Pick<ConfigCode, 'handlers' | 'sources' | 'forward' | 'alerts' | 'schedules'>,
@@ -143,7 +153,7 @@ export function readWebhookSettings(
   const before = problems.length;
   const sources = readSources(code.sources, `${name}: webhook.sources`, resolve, problems);
   const schedules = readSchedules(code.schedules, `${name}: webhook.schedules`, problems);
-  // A source or a schedule that cannot be read may be what reaches a handler.
+  // Skipped after an error: a source or schedule that cannot be read may be the one that reaches a handler.
   if (problems.length === before) {
     problems.push(...unreachableHandlers(code.handlers, sources, schedules, `${name}: webhook.handlers`));
   }

@@ -13,15 +13,15 @@ interface IntakeOptions {
   readonly inbox: Pick<Inbox, 'enqueued'>;
   /** Decides which jobs a delivery gets. */
   plan(delivery: DeliveryFacts, body: unknown): readonly NewJob[];
-  /** Called with each delivery that this process has taken in. */
+  /** Called with each delivery that this process has taken from the queue. */
   onAppended(delivery: NewDelivery, appended: Appended): void;
   onError(error: unknown): void;
 }
 
-/** Interval of the polls in milliseconds, with notifications of the engine and without. */
+/** Interval of the polls in milliseconds, with notifications from the engine and without. */
 const POLL = { notified: 1_000, alone: 100 } as const;
 
-/** Makes deliveries of what programs have enqueued in transactions of their own, in the order of their numbers. */
+/** Turns the deliveries that programs enqueued in their own transactions into stored deliveries, in order. */
 class Intake {
   readonly #options: IntakeOptions;
   readonly #polls: PeriodicTask;
@@ -39,7 +39,7 @@ class Intake {
     this.#polls.start();
   }
 
-  /** Resolves once nothing is being taken in. */
+  /** Resolves when no enqueued delivery is being processed. */
   async stop(): Promise<void> {
     this.#subscription?.[Symbol.dispose]();
     await this.#polls.stop();
@@ -69,14 +69,14 @@ function parsed(delivery: Parameters<typeof parseDeliveryBody>[0]): unknown {
   try {
     return parseDeliveryBody(delivery);
   } catch {
-    // Its attempts fail with the reason.
+    // The attempts of the delivery fail with the reason.
     return undefined;
   }
 }
 
-interface OwnWorkOptions extends Pick<WebhookSettings, 'schedules' | 'forwards' | 'deadAlert'> {
+interface ProducerOptions extends Pick<WebhookSettings, 'schedules' | 'forwards' | 'deadAlert'> {
   readonly inbox: Inbox;
-  /** What is done to the users of the database; undefined where there are none. */
+  /** The changes of the database's users; undefined without users. */
   readonly userFeed?: UserEventFeed | undefined;
   readonly plan: JobPlan;
   readonly log: HandlerLog;
@@ -85,15 +85,17 @@ interface OwnWorkOptions extends Pick<WebhookSettings, 'schedules' | 'forwards' 
   onError(error: unknown): void;
 }
 
-/** What stores deliveries that no sender sends: schedules, alerts, changes of users, and what programs enqueue. */
-interface OwnWork {
-  /** Resolves once no later change of a user is missed. */
+/**
+ * Stores deliveries without a sender: from schedules, alerts, changes of users, and programs that enqueue.
+ */
+interface Producers {
+  /** Resolves once it will miss no later change of a user. */
   start(): Promise<void>;
   /** Resolves once nothing is being stored. */
   stop(): Promise<void>;
 }
 
-export function createOwnWork(options: OwnWorkOptions): OwnWork {
+export function createProducers(options: ProducerOptions): Producers {
   const { inbox, userFeed: feed, plan, schedules, forwards, deadAlert, log, onAppended, onError } = options;
   const alerts = deadLetterAlerts({
     inbox,

@@ -24,32 +24,34 @@ import type { BodyCheck, Refusal } from '../signatures/schemes.ts';
 import { largestBody, readDelivery, type SourceSettings } from '../signatures/sources.ts';
 import { ACKNOWLEDGED, TEXT_TYPE, webhookErrors } from './options.ts';
 
-/** What the receiver works with. */
+/** Options of the receiver. */
 export interface ReceiverOptions extends Pick<ReceiverParts, 'inbox' | 'plan' | 'onAppended' | 'onRefused'> {
-  /** Where a request stands in a trace; default as its headers say. */
+  /** Returns the trace of a request; by default the one in its headers. */
   readonly traceOf?: ReceiverParts['traceOf'] | undefined;
-  /** The shared secrets that are accepted in x-webhook-token; none: not secured. Asked at each request. */
+  /** The secrets accepted in x-webhook-token; an empty list leaves the door open. Called for each request. */
   secrets(): readonly string[];
-  /** The headers that deliveries at /webhook itself keep, in lower case; default none. */
+  /** The headers that deliveries at /webhook keep, in lower case; default none. */
   readonly headers?: readonly string[];
   /** Signed sources, each at /webhook/<name>. */
   readonly sources: readonly SourceSettings[];
-  /** Largest body in bytes, where a source has no limit of its own. A larger one is a 413. */
+  /** Largest body in bytes, for sources without their own limit. A larger one gets a 413. */
   readonly maxBodyBytes: number;
-  /** Bytes that all bodies hold at the same time, unless the listener has a budget for them. */
+  /** Bytes that all bodies together may hold, unless the listener has a budget for them. */
   readonly maxBytesInFlight: number;
 }
 
-/** Where deliveries come in. */
+/** The path of the receiver. */
 export const RECEIVER_PATH = '/webhook';
 
-/** The body limit of a source: its own or the door's, and no more than can ever be under way. */
+/** The body limit of a source: its own or the door's, bounded by the bytes that may be in flight. */
 function bodyLimitOf(source: SourceSettings, { maxBodyBytes, maxBytesInFlight }: ReceiverOptions): number {
   const limit = source.maxBodyBytes ?? Math.max(maxBodyBytes, largestBody(source.scheme));
   return Math.min(limit, Math.max(maxBodyBytes, Math.floor(maxBytesInFlight * LARGE_SHARE)));
 }
 
-/** Receives deliveries and stores them (CONTRACT.md#webhook-receipt); registered with RECEIVER_PATH as its prefix. */
+/**
+ * Receives and stores deliveries (CONTRACT.md#webhook-receipt). Register it with the prefix RECEIVER_PATH.
+ */
 export const receiver: FastifyPluginAsync<ReceiverOptions> = async (app, given) => {
   const { secrets, headers, sources, maxBodyBytes, maxBytesInFlight } = given;
   const parts: ReceiverParts = {
@@ -64,31 +66,31 @@ export const receiver: FastifyPluginAsync<ReceiverOptions> = async (app, given) 
     const bodyLimit = bodyLimitOf(source, given);
     addEndpoint(app, 'POST', `/${source.name}`, sourceEndpoint(source, { ...parts, bodyLimit }));
   }
-  // All other paths are the application's own.
+  // Other paths belong to the application.
   const paths = ['', ...sources.map(({ name }) => `/${name}`)];
   refuseUnrouted(app, webhookErrors, Object.fromEntries(paths.map((path) => [path, 'POST'])));
 };
 
-/** What the endpoints of the receiver share. */
+/** State that the receiver's endpoints share. */
 interface ReceiverParts {
   readonly inbox: Pick<Inbox, 'append' | 'idOf'>;
   readonly ids: DeliveryIds;
   /** Largest body in bytes. */
   readonly bodyLimit: number;
-  /** Where a request stands in a trace, as it is stored; null without one. */
+  /** Returns the trace of a request in its stored form; null without one. */
   traceOf(ctx: Pick<RequestContext, 'headers'>): string | null;
-  /** Which jobs a delivery gets. */
+  /** Decides which jobs a delivery gets. */
   readonly plan: JobPlan;
-  /** Called with each delivery once it is durable, or known already. */
+  /** Called with each delivery once it is durable or recognised as a duplicate. */
   onAppended(delivery: NewDelivery, appended: Appended): void;
-  /** Called with the reason of each refusal of a source's request. */
+  /** Called with the reason when a request of a source is refused. */
   onRefused(source: string, reason: Refusal): void;
 }
 
-/** What a request says, read by the rules of its source. */
+/** The content of a request, read by the rules of its source. */
 type Received = Omit<NewDelivery, 'id' | 'receivedAt' | 'jobs' | 'trace'>;
 
-/** Acknowledges a delivery, and names the stored one. */
+/** The acknowledgement of a delivery, with its id. */
 const accepted = (id: string | undefined): Reply => ({
   status: 200,
   type: TEXT_TYPE,
@@ -97,8 +99,8 @@ const accepted = (id: string | undefined): Reply => ({
 });
 
 /**
- * Stores a delivery and only then acknowledges it (CONTRACT.md#webhook-receipt), a duplicate as well: with the id of the first, unless
- * that was removed meanwhile. `parsed` is what its body says.
+ * Stores a delivery and then acknowledges it (CONTRACT.md#webhook-receipt). A duplicate is acknowledged with
+ * the id of the first delivery, unless that was removed. `parsed` is the parsed body.
  */
 function acceptDelivery(
   parts: ReceiverParts,
@@ -118,12 +120,14 @@ function acceptDelivery(
   });
 }
 
-/** The endpoint of /webhook itself (CONTRACT.md#webhook-receipt); `names` are the headers that its deliveries keep. */
+/**
+ * The endpoint of /webhook (CONTRACT.md#webhook-receipt); `names` are the headers that its deliveries keep.
+ */
 function deliveryEndpoint(guard: TokenGuard, parts: ReceiverParts, names: readonly string[] = []): Endpoint {
   return {
     bodyLimit: parts.bodyLimit,
     authorize(ctx) {
-      // A form cannot send the token.
+      // A form cannot send the token, so this check is needed only without one.
       if (!guard(ctx.headers)) refuseCrossSiteForm(ctx);
     },
     handle(ctx) {
@@ -146,7 +150,7 @@ function deliveryEndpoint(guard: TokenGuard, parts: ReceiverParts, names: readon
   };
 }
 
-/** The `event` of a body (CONTRACT.md#webhook-body); null when the body is any other JSON value. */
+/** The `event` of a body (CONTRACT.md#webhook-body); null if it is missing or not a string. */
 function eventOf(body: unknown): string | null {
   if (typeof body !== 'object' || body === null) return null;
   const { event } = body as { readonly event?: unknown };
@@ -154,8 +158,8 @@ function eventOf(body: unknown): string | null {
 }
 
 /**
- * A sender that repeats a delivery may say so (Standard Webhooks, draft-ietf-httpapi-idempotency-key-header). The database
- * stores a long key as its digest.
+ * The key by which a sender marks repetitions of a delivery (Standard Webhooks,
+ * draft-ietf-httpapi-idempotency-key-header). The database stores a long key as its digest.
  */
 function dedupKeyOf(headers: IncomingHttpHeaders): string | null {
   const key = headers['webhook-id'] ?? headers['idempotency-key'];
@@ -163,9 +167,8 @@ function dedupKeyOf(headers: IncomingHttpHeaders): string | null {
 }
 
 /**
- * The endpoint of a signed source: it refuses what the headers alone give away before the body is read, checks the
- * signature on the body as it came, and only then parses the body.
- * Throws UnusableSecretError.
+ * The endpoint of a signed source. It checks the headers before it reads the body, then the signature over
+ * the received bytes, and only then parses the body. Throws UnusableSecretError.
  */
 function sourceEndpoint(source: SourceSettings, parts: ReceiverParts): Endpoint {
   const { name } = source;
@@ -175,12 +178,12 @@ function sourceEndpoint(source: SourceSettings, parts: ReceiverParts): Endpoint 
     parts.onRefused(name, reason);
     return new HttpProblem(401, 'REFUSED', 'Unauthorized', {
       headers: { connection: 'close' },
-      // For the log: a sender learns no reason.
+      // For the log; the sender is not told the reason.
       cause: new Error(`source ${name}: ${reason}`),
     });
   };
 
-  /** What checks the body of a request whose headers are in order. */
+  /** The body check of each request whose headers passed. */
   const checks = new WeakMap<RequestContext, BodyCheck>();
 
   return {
@@ -208,14 +211,14 @@ function sourceEndpoint(source: SourceSettings, parts: ReceiverParts): Endpoint 
   };
 }
 
-/** Lets a request with these headers pass, or throws HttpProblem; returns whether a token was needed. */
+/** Checks the headers of a request; returns whether a token was required. Throws HttpProblem. */
 type TokenGuard = (headers: IncomingHttpHeaders) => boolean;
 
 /**
- * Refuses requests whose x-webhook-token is none of the secrets (CONTRACT.md#webhook-receipt and #authentication) with 401, and closes their
- * connection: the unread body would otherwise be taken for the next request. While there are no secrets the door is
- * not secured and every request passes. `secrets` is asked at each request, so that they can change; what is made of
- * them is kept as long as it gives the same list.
+ * Refuses requests whose x-webhook-token is not one of the secrets with 401 (CONTRACT.md#webhook-receipt and
+ * #authentication), and closes their connection, because the unread body would be parsed as the next request.
+ * Without secrets every request passes. `secrets` is called for each request, so that secrets can change; the
+ * matcher is rebuilt only when it returns another list.
  */
 export function tokenGuard(secrets: () => readonly string[]): TokenGuard {
   let known = secrets();
@@ -228,7 +231,7 @@ export function tokenGuard(secrets: () => readonly string[]): TokenGuard {
     }
     if (known.length === 0) return false;
     const token = headers['x-webhook-token'];
-    // Node reads header bytes as Latin-1; senders write a secret beyond ASCII in UTF-8 as a rule.
+    // Node decodes headers as Latin-1, but most senders encode a non-ASCII secret as UTF-8.
     if (typeof token === 'string' && (matches(token) || matches(Buffer.from(token, 'latin1').toString())))
       return true;
     throw new HttpProblem(401, 'WRONG_TOKEN', 'Unauthorized', { headers: { connection: 'close' } });

@@ -18,31 +18,31 @@ const BODY = [
 const STORED: ApiOperation['replies'] = {
   200: {
     description:
-      'The delivery is stored; its handlers run afterwards. A repeated one is acknowledged the same.',
+      'The delivery is stored; its handlers run afterwards. A duplicate is acknowledged in the same way.',
     content: { [TEXT_TYPE]: { const: ACKNOWLEDGED } },
     headers: { 'x-delivery-id': 'The id of the stored delivery.' },
   },
 };
 
-/** A delivery as the contract has it (CONTRACT.md#webhook-body). Any other JSON is stored too, as unhandled. */
+/** A delivery of the contract (CONTRACT.md#webhook-body). Other JSON is stored too, but not handled. */
 const DELIVERY = {
   description: 'Any JSON. An `event` that has a handler is handled with its `data`.',
   type: ['object', 'array', 'string', 'number', 'boolean', 'null'],
   properties: {
     event: { description: 'The kind of event.' },
-    data: { description: 'What the handler gets.' },
+    data: { description: 'The data passed to the handler.' },
   },
   examples: [{ event: 'new_commit', data: { sha: 'c0ffee' } }],
 } as const;
 
-/** What the description needs of the door. */
+/** The configuration that the description depends on. */
 export interface WebhookApiOptions {
-  /** Whether /webhook asks for a token. */
+  /** Whether /webhook requires a token. */
   readonly secured: boolean;
   readonly sources: readonly SourceSettings[];
 }
 
-/** The webhook door as OpenAPI describes it (CONTRACT.md#webhook-receipt), with its signed sources. */
+/** The OpenAPI description of the webhook door and its signed sources (CONTRACT.md#webhook-receipt). */
 export function webhookApi({ secured, sources }: WebhookApiOptions): DoorApi {
   return {
     door: 'webhook',
@@ -63,7 +63,12 @@ export function webhookApi({ secured, sources }: WebhookApiOptions): DoorApi {
           summary: 'Stores a delivery',
           parameters: [
             { in: 'header', name: 'idempotency-key', schema: text(), description: KEY },
-            { in: 'header', name: 'webhook-id', schema: text(), description: `${KEY} Wins over the other.` },
+            {
+              in: 'header',
+              name: 'webhook-id',
+              schema: text(),
+              description: `${KEY} Takes precedence over idempotency-key.`,
+            },
           ],
           body: {
             required: true,
@@ -94,7 +99,7 @@ function receive(source: SourceSettings): ApiOperation {
     replies: {
       200: {
         ...STORED[200],
-        description: `${STORED[200]?.description} A challenge gets its answer.`,
+        description: `${STORED[200]?.description} A challenge gets the answer that its sender expects.`,
         content: { [TEXT_TYPE]: text() },
       },
     },
@@ -102,7 +107,7 @@ function receive(source: SourceSettings): ApiOperation {
   };
 }
 
-/** The headers that a signature of the source is in. */
+/** The headers that contain a signature of the source. */
 function signedHeaders({ signature, secrets }: SourceSettings): readonly ApiParameter[] {
   try {
     const headers = signature.signer(secrets)({ id: 'id', timestamp: 0, body: Buffer.alloc(0) });
@@ -114,7 +119,7 @@ function signedHeaders({ signature, secrets }: SourceSettings): readonly ApiPara
       required: true,
     }));
   } catch {
-    // A public key signs nothing; some schemes sign headers that only the sender knows.
+    // A public key cannot sign, and some schemes sign headers that only the sender knows.
     return [];
   }
 }

@@ -28,19 +28,19 @@ import {
   type WebhookOptions,
   type WebhookSettings,
 } from './options.ts';
-import { createOwnWork } from './producers.ts';
+import { createProducers } from './producers.ts';
 import { RECEIVER_PATH, type ReceiverOptions, receiver } from './receiver.ts';
 
 /**
- * The webhook door (CONTRACT.md#webhook-receipt) as a Fastify plugin. It runs handlers once the application is ready, and finishes or
- * releases running attempts when the application closes. The opener of the inbox closes it after that. Fails with
- * ConfigError for invalid options.
+ * The webhook door (CONTRACT.md#webhook-receipt) as a Fastify plugin. It starts handlers when the application
+ * is ready, and finishes or releases running attempts when the application closes. Close the inbox after
+ * that. Fails with ConfigError for invalid options.
  */
 export const webhook: FastifyPluginAsync<WebhookOptions> = async (app, given) => {
   const { inbox, metrics } = given;
   const { stopTimeout, ...options } = readOptions(given);
   using building = new DisposableStack();
-  // Without metrics the events count into meters of their own.
+  // Without a registry, the events count in a private one.
   const meters = metrics ?? building.use(new Metrics());
   if (metrics !== undefined) {
     addBacklogMetrics(metrics, inbox);
@@ -59,7 +59,7 @@ export const webhook: FastifyPluginAsync<WebhookOptions> = async (app, given) =>
 };
 
 /**
- * The jobs that a delivery gets with these options, for `deliveries` of portico/management to replay it. Throws
+ * The plan by which portico/management's `deliveries` replays a delivery under these options. Throws
  * ConfigError.
  */
 export function replayPlan(options: Pick<WebhookOptions, 'handlers' | 'sources' | 'forward'>): ReplayPlan {
@@ -67,41 +67,44 @@ export function replayPlan(options: Pick<WebhookOptions, 'handlers' | 'sources' 
   return planOfReplay(createJobPlan(handlers, forwards), sources);
 }
 
-/** What a webhook door is made of. */
+/** Configures a webhook door. */
 interface WebhookDoorOptions extends WebhookSettings {
   readonly inbox: Inbox;
-  /** What is done to the users of the database, for addresses that want it. */
+  /** The changes of the database's users, for forward addresses that subscribe to them. */
   readonly userFeed?: UserEventFeed | undefined;
-  /** By event. */
+  /** Handlers by event. */
   readonly handlers: ReadonlyMap<string, HandlerSpec>;
-  /** What the threads of isolated handlers need; without it no handler is isolated. */
+  /** Options of the threads of isolated handlers; without it no handler is isolated. */
   readonly isolation?: Omit<ThreadOptions, 'log'> | undefined;
   readonly numbers: WebhookNumbers;
-  /** The headers that /webhook itself keeps, in lower case. */
+  /** The headers that /webhook keeps, in lower case. */
   readonly headers: readonly string[];
-  /** Its children are the logs of single deliveries. */
+  /** The log; each delivery logs to a child of it. */
   readonly log: HandlerLog & { child(bindings: Record<string, unknown>): HandlerLog };
   readonly events: Events;
-  /** Continues the traces of deliveries; default without recording spans. */
+  /** Continues the traces of deliveries; by default without recording spans. */
   readonly traceTarget?: TraceTarget | undefined;
-  /** Where a request stands in a trace; default as its headers say. */
+  /** Returns the trace of a request; by default the one in its headers. */
   readonly traceOf?: ReceiverOptions['traceOf'];
   /** The secrets that /webhook accepts now. */
   secrets(): readonly string[];
 }
 
-/** A webhook door: its routes, and the work behind them, which runs jobs and removes old deliveries. */
+/** A webhook door: its routes, and the background work that runs jobs and removes old deliveries. */
 export interface WebhookDoor {
   addRoutes(app: FastifyInstance): void;
-  /** Starts the work. Resolves once no later change of a user is missed. */
+  /** Starts the background work. Resolves once it will miss no later change of a user. */
   start(): Promise<void>;
   /** The number of running attempts by target: `handler:<event>`, `forward:<name>`. */
   running(): ReadonlyMap<string, number>;
-  /** The part of its time that the process may give to handling now; less than 1 while acknowledging needs it. */
+  /**
+   * The share of the process's time available for handling, from 0 to 1; less than 1 while acknowledging
+   * needs the rest.
+   */
   share(): number;
   /**
-   * Records what an error that nobody handled means for the running attempts, before the process ends. Called by the
-   * listener for the error.
+   * Records a crash for the running attempts, before an uncaught error ends the process. The listener for
+   * uncaught errors calls it.
    */
   crash(error: unknown): Promise<void>;
   /** Waits for running attempts; `deadline` aborts them and releases their jobs. */
@@ -110,7 +113,7 @@ export interface WebhookDoor {
 
 const DAY = 86_400_000;
 
-/** Puts the receiver and the work behind it together. Throws UnusableSecretError. */
+/** Creates the receiver and the background work. Throws UnusableSecretError. */
 export function createWebhookDoor(options: WebhookDoorOptions): WebhookDoor {
   const { inbox, handlers, isolation, forwards, sources, deadAlert, secrets, headers, numbers, log, events } =
     options;
@@ -180,7 +183,7 @@ export function createWebhookDoor(options: WebhookDoorOptions): WebhookDoor {
     const filtered = jobs.length === 0 && hasTarget(delivery, handlers, forwards);
     events.appended(delivery, appended, filtered);
   };
-  const producers = createOwnWork({
+  const producers = createProducers({
     ...options,
     plan,
     onAppended(delivery, appended) {
@@ -220,7 +223,8 @@ export function createWebhookDoor(options: WebhookDoorOptions): WebhookDoor {
     crash: (error) => dispatcher.crash(error),
     async stop(deadline) {
       using _ = posters;
-      // What has no connection yet is released at once, so that no dead host delays the stop.
+      // Attempts without a connection are released at once, so that an unreachable host does not delay the
+      // stop.
       network[Symbol.dispose]();
       await Promise.all([dispatcher.stop(deadline), heartbeat.stop(), removal.stop(), producers.stop()]);
       await threads?.[Symbol.asyncDispose]();

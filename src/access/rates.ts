@@ -11,7 +11,7 @@ export interface RateRule {
   readonly burst: number;
 }
 
-/** What a client has left. */
+/** The remaining quota of a client. */
 interface Quota {
   /** Whether the request is within the rate. */
   readonly isWithin: boolean;

@@ -10,7 +10,7 @@ interface ErrorEntry {
 
 /** Codes of startup and of commands. */
 const START_CODES = {
-  BACKUP: { text: 'A backup or a restore was refused or failed; do what the message says.' },
+  BACKUP: { text: 'A backup or a restore was refused or failed; see the message.' },
   CANNOT_LISTEN: { text: 'A door cannot open its port; free the port or configure another address.' },
   CONFIG_INVALID: { text: 'The configuration is invalid; correct every listed problem.' },
   DATABASE_OPEN: {
@@ -124,7 +124,7 @@ const USER_CODES = {
 const ACCESS_CODES = {
   LACKS_SCOPE: {
     status: 403,
-    text: 'The credentials lack the scope for this, which WWW-Authenticate names; use others.',
+    text: 'The credentials lack the scope that WWW-Authenticate names; use credentials with that scope.',
   },
   NO_KEYS: {
     status: 503,
@@ -148,7 +148,7 @@ const ACCESS_CODES = {
   },
   UNAUTHORIZED: {
     status: 401,
-    text: 'The request has no valid credentials; send those that WWW-Authenticate asks for.',
+    text: 'The request has no valid credentials; send the kind that WWW-Authenticate names.',
   },
 } as const satisfies ErrorEntries;
 

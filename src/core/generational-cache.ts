@@ -10,8 +10,8 @@ interface Generation<V> {
 
 /**
  * A map with text keys, bounded in bytes, that evicts entries not used lately. It keeps two generations: a
- * used entry moves to the young one, and once the young one holds half of the bytes, the old one is dropped.
- * A hit costs one lookup.
+ * used entry moves to the young one, and when the young one would exceed half of the bytes, it replaces the
+ * old one. A hit costs one lookup.
  */
 export class GenerationalCache<V> {
   readonly #maxBytes: number;
@@ -39,7 +39,7 @@ export class GenerationalCache<V> {
     return old.value;
   }
 
-  /** Adds a value for a new key, unless it would take half of the capacity. */
+  /** Adds a value for a new key, unless it would take more than half of the capacity. */
   set(key: string, value: V, bytes: number): void {
     if (2 * bytes > this.#maxBytes) return;
     if (2 * (this.#young.bytes + bytes) > this.#maxBytes) this.#age();

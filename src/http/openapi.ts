@@ -87,9 +87,9 @@ const ANYWHERE = [
 const PROBLEM = object(
   {
     type: text('`urn:problem-type:portico:` and the code.', { format: 'uri' }),
-    title: text('What the code means, and what to do.'),
+    title: text('The meaning of the code, and what to do.'),
     status: integer('The status of the reply.'),
-    detail: text('What was wrong this time.'),
+    detail: text('What was wrong with this request.'),
     code: text('A stable code; docs/ERRORS.md lists all of them.'),
     'errors?': listOf(object({ detail: text(), 'pointer?': text('A JSON Pointer as a fragment.') })),
   },
@@ -98,7 +98,7 @@ const PROBLEM = object(
 
 /** Header fields of every reply and every refusal, by component name. */
 const HEADERS = {
-  RequestId: ['x-request-id', 'The id of the request, which the log has too.'],
+  RequestId: ['x-request-id', 'The id of the request, also in the log.'],
   ErrorCode: ['x-error-code', 'The code of the refusal.'],
 } as const;
 
@@ -126,7 +126,7 @@ export function openApiDocument(doors: readonly DoorApi[], { title, version, ser
       title,
       version,
       description:
-        'Each door has a server of its own. Every GET takes HEAD too, every path OPTIONS. A refusal has a code in `x-error-code`.',
+        'Each door has its own server. Every path with GET also accepts HEAD, and every path accepts OPTIONS. A refusal has a code in `x-error-code`.',
       license: { name: 'MIT', identifier: 'MIT' },
     },
     servers: doors.flatMap(({ door }) => {

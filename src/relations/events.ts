@@ -30,8 +30,8 @@ export interface UserEventLog {
   read(after: EventPosition, limit: number): MaybePromise<readonly UserEvent[] | undefined>;
   /**
    * Removes up to `limit` of the oldest events that exceed `maxEvents` or are older than `before`. Keeps the
-   * newest event, and events that a relay of a moved database has not read yet. Resolves to whether there may
-   * be more.
+   * newest event, and the unread events of a relay that has advanced since `before`. Resolves to whether
+   * there may be more.
    */
   prune(maxEvents: number, before: number, limit: number): Promise<boolean>;
 }

@@ -36,7 +36,7 @@ export const IMPORT_CONTENT: Readonly<Record<string, Schema>> = {
 /** The report of an import. */
 export const REPORT_CONTENT: Readonly<Record<string, Schema>> = {
   [NDJSON]: text(
-    'The report of an import: a JSON object per line, with the line and the id of its user, or with the line, a code and a reason; the totals are in the last one.',
+    'The report of an import: a JSON object per line, with the line and the id of its user, or with the line, a code and a reason. The last object has the totals.',
   ),
 };
 
@@ -132,7 +132,7 @@ export function restApi(prefix = '', policy?: AccessPolicy): DoorApi {
       [`${prefix}/users`]: {
         get: {
           id: 'listUsers',
-          summary: 'Lists users: all of them, or a page of those that match; or follows their changes',
+          summary: 'Lists all users or a page of the matching ones, or follows their changes',
           parameters: [
             ...LIST_PARAMETERS,
             ...READ_CONDITIONS,

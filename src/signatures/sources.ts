@@ -418,7 +418,7 @@ function placed(document: unknown, pointer: JsonPointer, value: unknown): unknow
   if (token === undefined) return value;
   if (typeof document !== 'object' || document === null || Array.isArray(document)) {
     throw new UnsignableError(
-      `the data have to be an object here, because the sender puts ${JSON.stringify(token)} into them`,
+      `the data must be an object, because the sender puts ${JSON.stringify(token)} into it`,
     );
   }
   const members = new Map(Object.entries(document));

@@ -34,7 +34,7 @@ export interface Meter {
   readonly tagKeys: readonly string[];
   /** The upper bounds of a timer's buckets in seconds, ascending; undefined if it has none. */
   readonly buckets?: readonly number[] | undefined;
-  /** Its series in order of creation; none is ever removed. */
+  /** The series in order of creation; series are never removed. */
   series(): Iterable<Series>;
 }
 

@@ -228,7 +228,7 @@ describe('send', () => {
       [['--data', '{'], '--data is no JSON'],
       [['--data', '@missing'], 'ENOENT'],
       [['--data', '1', '--body', '2'], 'exclude each other'],
-      [['--source', 'slack', '--data', '1'], '--data: the data have to be an object here'],
+      [['--source', 'slack', '--data', '1'], '--data: the data must be an object'],
       [['--source', 'shop'], 'A signed header is missing'],
       [['--source', 'standard', '--id', 'a.b'], 'other than "."'],
       [['--source', 'github', '--event', 'a\nb'], 'Invalid character'],

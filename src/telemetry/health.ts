@@ -253,13 +253,13 @@ export function eventLoopCheck(delay: Pick<EventLoopWindows, 'p99'>, thresholdMs
 /** The user agent of `portico health`. These probes route no traffic, so a stop does not wait for them. */
 export const HEALTH_COMMAND = 'portico-health';
 
-/** The pre-stop delay where nobody probes readiness, in milliseconds. */
+/** The pre-stop delay if readiness is not probed, in milliseconds. */
 const USUAL_PRE_STOP_DELAY = 300;
 /** Balancers mostly take a process out after three failures. */
 const PROBES = 3;
 /** Time for a probe in addition to its interval, in milliseconds. */
 const PROBE_TIME = 500;
-/** The longest pre-stop delay that is chosen for a prober, in milliseconds. */
+/** The longest pre-stop delay chosen for a prober, in milliseconds. */
 export const MAX_PRE_STOP_DELAY = 10_000;
 /** A prober that was not seen for so long is none any more, in milliseconds. */
 const PROBER_GONE = 60_000;

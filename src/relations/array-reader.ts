@@ -72,13 +72,13 @@ export class ArrayReader implements EntryReader {
     const begun = this.#text.trimStart();
     this.#text = begun;
     if (begun === '') return;
-    if (!begun.startsWith('[')) throw broken('it is no JSON array of users');
+    if (!begun.startsWith('[')) throw broken('it is not a JSON array of users');
     this.#text = begun.slice(1);
     this.#state = 'inside';
   }
 
   #close(): void {
-    if (this.#text.trim() !== '') throw broken('something follows the array', this.#nth);
+    if (this.#text.trim() !== '') throw broken('there is text after the array', this.#nth);
     this.#text = '';
   }
 

@@ -39,7 +39,7 @@ export class MemoryUserStore implements UserStore {
     if (this.#users.length >= this.#maxUsers) {
       throw new UserRefusedError(
         'COLLECTION_FULL',
-        `There are ${this.#maxUsers} users already; no more are taken`,
+        `There are ${this.#maxUsers} users already, which is the maximum`,
       );
     }
     // CONTRACT.md#graphql-user: the id is the decimal string of (number of users + 1)

@@ -192,7 +192,7 @@ for (const [engine, place] of Object.entries(engines)) {
       assert.equal((await run(`${EVE}\n${ANN}\n`)).stdout, 'Imported 1 user.\n');
       const refused = await run(`${ANN}\n${ANN}\n${ANN}\n`);
       assert.equal(refused.code, 1);
-      assert.match(refused.stderr, /other lines, up to line 2/);
+      assert.match(refused.stderr, /different lines, up to line 2/);
     });
   });
 }

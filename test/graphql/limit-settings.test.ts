@@ -54,7 +54,12 @@ describe('limits are settings', () => {
     assert.equal(body.data, null);
     assert.deepEqual(
       body.errors?.map(({ message, extensions }) => ({ message, extensions })),
-      [{ message: 'There are 3 users already; no more are taken', extensions: { code: 'COLLECTION_FULL' } }],
+      [
+        {
+          message: 'There are 3 users already, which is the maximum',
+          extensions: { code: 'COLLECTION_FULL' },
+        },
+      ],
     );
     assert.equal((await ask(roomy.url, '{ users { id } }')).text.match(/"id"/g)?.length, 3);
   });

@@ -195,10 +195,10 @@ test('what no line can be blamed for is refused as a whole, and says why', () =>
     ['csv', 'name,email,NAME\n', /"name" occurs twice/],
     ['csv', '', /does not name the columns/],
     ['csv', '"name,email\na,a@x\n', /quote is not closed/],
-    ['array', '{"name":"a"}', /no JSON array/],
+    ['array', '{"name":"a"}', /not a JSON array/],
     ['array', '', /does not end/],
     ['array', '[{"name":"a","email":"a@x"}', /does not end/],
-    ['array', '[] 1', /follows the array/],
+    ['array', '[] 1', /after the array/],
     ['array', `[{"name":"${'a'.repeat(2 * MAX_LINE)}`, /longer than 65536 characters, or not closed/],
   ] as const) {
     assert.throws(() => read(format, bytesOf(text)), message, text.slice(0, 40));

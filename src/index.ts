@@ -25,7 +25,7 @@ export type {
   TransformedDelivery,
 } from './inbox/rules.ts';
 
-// Loaded when they are called: a configuration module imports this file only for `defineConfig`.
+// Loaded on call: a configuration module imports this file only for `defineConfig`.
 
 /** See `createService` of app/service.ts. Fails with DatabaseOpenError and ConfigError. */
 export async function createService(config: Config, options?: ServiceOptions): Promise<Service> {

@@ -4,7 +4,9 @@ import { isExpected } from './core/errors.ts';
 
 type Command = (rest: readonly string[]) => Promise<number>;
 
-/** Each is loaded only when it is called: help and version load neither the configuration nor the service. */
+/**
+ * Loads each command only when it is called: help and version load neither the configuration nor the service.
+ */
 const COMMANDS: Readonly<Record<CommandName, Command>> = {
   serve: async (rest) => (await import('./app/serve.ts')).serve(rest),
   init: async (rest) => (await import('./cli/init.ts')).initCommand(rest),
@@ -22,7 +24,10 @@ const COMMANDS: Readonly<Record<CommandName, Command>> = {
   version: async () => (await import('./cli/version.ts')).versionCommand(),
 };
 
-/** Resolves to the exit code: 0 clean stop, 1 failed, 2 wrong call or configuration; each command documents others. */
+/**
+ * Resolves to the exit code: 0 for a clean stop, 1 for a failure, 2 for a wrong call or configuration. Each
+ * command documents others.
+ */
 async function main(argv: readonly string[]): Promise<number> {
   try {
     const { command, rest } = parseCommandLine(argv);

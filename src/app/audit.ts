@@ -7,10 +7,10 @@ import type { Database } from '../sql/database.ts';
 import type { Loggers } from '../telemetry/loggers.ts';
 
 const DAY = 86_400_000;
-/** How long events are kept where the endpoint shows them and nothing else is said, in days. */
+/** Default retention when the endpoint exposes audit events, in days. */
 const DEFAULT_DAYS = 90;
 
-/** The audit log, if the configuration asks for one: by its retention, or by the endpoint that shows it. */
+/** The audit log, if the configuration sets a retention or exposes the endpoint that shows it. */
 export function openAudit(
   settings: Settings,
   database: Pick<Database, 'audit'> | undefined,
@@ -28,7 +28,7 @@ export function openAudit(
   return audit;
 }
 
-/** How long audit events are kept, in days; 0 where none are recorded. */
+/** Retention of audit events in days; 0 if none are recorded. */
 export function auditDays(settings: Settings): number {
   return settings['audit.retention'] ?? (showsAudit(settings) ? DEFAULT_DAYS : 0);
 }
@@ -48,7 +48,7 @@ const TYPES: Readonly<Record<number, string>> = {
 export function auditRefusals(audit: Audit | undefined, door: Door): OnRefused | undefined {
   if (audit === undefined) return undefined;
   return ({ id, client, method, target, headers, status, code, caller }) => {
-    // Without the query, which may hold secrets.
+    // The query may hold secrets.
     const [path = ''] = target.split('?', 1);
     audit.record({
       principal: caller ?? parseBasicAuth(headers.authorization)?.user ?? ANONYMOUS,

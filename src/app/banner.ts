@@ -30,11 +30,11 @@ export function doorAddresses(urls: Urls, { settings }: Config): ReadonlyMap<Doo
     webhook: '/webhook',
   };
   const doors = Object.entries(urls) as [Door, string][];
-  // A path behind that of a socket would be read as a part of it.
+  // curl would read a path after a socket's path as part of it.
   return new Map(doors.map(([door, url]) => [door, isSocket(url) ? url : url + paths[door]]));
 }
 
-/** One command that shows the service at work, for the first door that answers without credentials. */
+/** A command that shows the service at work, for the first door that answers without credentials. */
 export function commandToTry(addresses: ReadonlyMap<Door, string>): string {
   const overTcp = [...addresses].filter(([, address]) => !isSocket(address));
   const { rest, graphql, webhook, management } = Object.fromEntries(overTcp) as Urls;
@@ -50,7 +50,7 @@ function isSocket(address: string): boolean {
   return socketPathOf(address) !== undefined;
 }
 
-/** A path of every door that answers without credentials. */
+/** For each door, a path that answers without credentials. */
 const SOCKET_PATHS: Readonly<Record<Door, string>> = {
   graphql: '/',
   rest: '/users',
@@ -58,18 +58,18 @@ const SOCKET_PATHS: Readonly<Record<Door, string>> = {
   webhook: '/',
 };
 
-/** How a banner looks. */
+/** Appearance of the banner. */
 interface BannerLook {
   readonly paint?: Paint;
-  /** The address of this machine for others, shown where the doors listen on all of its interfaces. */
+  /** The address of this machine for other machines, shown if the doors listen on all interfaces. */
   readonly network?: string | undefined;
-  /** The address of the console, if it is served. */
+  /** The address of the console, if a door serves it. */
   readonly console?: string | undefined;
-  /** What the console does not show, and how to open that. */
+  /** What the console hides, and how to show it. */
   readonly closed?: string | undefined;
 }
 
-/** What the start prints once all doors listen. `startedIn` is in milliseconds. */
+/** The text that the start prints once all doors listen. `startedIn` is in milliseconds. */
 export function banner(
   version: string,
   startedIn: number,
@@ -96,12 +96,12 @@ export function banner(
   ].join('\n');
 }
 
-/** An address that a browser can open: nobody can connect to "all interfaces". */
+/** An address that a browser can open: it cannot connect to "all interfaces". */
 function openable(address: string): string {
   return address.replace(/^(https?:\/\/)(?:0\.0\.0\.0|\[::\])(?=:)/, '$1localhost');
 }
 
-/** The first address of this machine that others may reach; undefined without a network, and where a sandbox hides it. */
+/** The first external IPv4 address of this machine; undefined without a network, or if a sandbox hides it. */
 export function networkAddress(): string | undefined {
   try {
     const addresses = Object.values(networkInterfaces()).flatMap((each) => each ?? []);
@@ -113,12 +113,12 @@ export function networkAddress(): string | undefined {
 
 /** How this program was built. */
 interface BuildInfo {
-  /** When, in ISO 8601. */
+  /** Time of the build, in ISO 8601. */
   readonly time?: string;
   readonly git?: GitSource | undefined;
 }
 
-/** Reads what the build has written; in the sources `git` asks Git about the checkout. */
+/** Reads the file that the build has written; in a source checkout `git` asks Git instead. */
 export function readBuildInfo(): BuildInfo {
   let text: string;
   try {
@@ -133,10 +133,13 @@ const run = promisify(execFile);
 
 /** In milliseconds. */
 const TIMEOUT = 5_000;
-/** What Git itself sets while it runs a hook; it would lead to another repository. */
+/** Git sets these while it runs a hook; they would lead to another repository. */
 const REDIRECTIONS = ['GIT_DIR', 'GIT_WORK_TREE', 'GIT_COMMON_DIR', 'GIT_OBJECT_DIRECTORY', 'GIT_NAMESPACE'];
 
-/** Asks git what is checked out in a folder; undefined when that is no checkout, or without git. Never rejects. */
+/**
+ * Asks Git for the commit checked out in a folder; undefined if it is no checkout, or without Git. Never
+ * rejects.
+ */
 export async function readGitInfo(folder: string): Promise<GitInfo | undefined> {
   const [commit, branch] = await Promise.all([
     git(folder, ['-c', 'log.showSignature=false', 'log', '-1', '--format=%H %ct']),
@@ -149,7 +152,7 @@ export async function readGitInfo(folder: string): Promise<GitInfo | undefined> 
   return { ...(branch === undefined ? {} : { branch }), commit: { id, time } };
 }
 
-/** What git prints in a folder that is the root of a checkout; undefined when it fails. */
+/** The output of git in a folder that is the root of a checkout; undefined when git fails. */
 async function git(folder: string, args: readonly string[]): Promise<string | undefined> {
   const env = {
     ...process.env,

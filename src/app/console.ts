@@ -33,7 +33,7 @@ import { webhookSettings } from './webhook-door.ts';
 
 const ENGINES = { sqlite: 'SQLite', postgres: 'PostgreSQL' } as const;
 
-/** The history of all doors that are open so far, until the service stops. */
+/** The history of the doors opened so far; it ends with the service. */
 export function openHistory({ metrics, doors, openedDatabase, onStop, config }: AppContext): History {
   const traffic = new Map([...doors].map(([door, each]) => [door, each.traffic]));
   const inbox = config.settings.interfaces.includes('webhook') ? openedDatabase()?.inbox : undefined;
@@ -41,7 +41,9 @@ export function openHistory({ metrics, doors, openedDatabase, onStop, config }: 
   return onStop(new History(sources));
 }
 
-/** What the console shows beside the endpoints. `secrets` are those of /webhook, if that door is open. */
+/**
+ * What the console shows in addition to the endpoints. `secrets` are those of /webhook, if that door is open.
+ */
 export function consoleView(
   context: AppContext,
   secrets: (() => readonly string[]) | undefined,
@@ -68,7 +70,7 @@ export function consoleView(
   };
 }
 
-/** The doors with their addresses, as the start prints them. */
+/** The doors with the addresses that the start prints. */
 function consoleDoors(context: AppContext): readonly ConsoleDoor[] {
   const urls = [...context.doors.keys()].map((door) => [door, urlOf(context, door)] as const);
   const addresses = doorAddresses(
@@ -91,7 +93,7 @@ function urlOf({ doors, config }: AppContext, door: Door): string | undefined {
   return `${scheme}://${host.includes(':') ? `[${host}]` : host}:${port}`;
 }
 
-/** The webhook door at a path, as this process reaches it; undefined before it listens. */
+/** The webhook door at a path, as this process reaches it; undefined before the door listens. */
 function receiverOf(context: AppContext, path: string): Receiver | undefined {
   const url = urlOf(context, 'webhook');
   if (url === undefined) return undefined;
@@ -99,36 +101,36 @@ function receiverOf(context: AppContext, path: string): Receiver | undefined {
   if (socketPath !== undefined) return { url: new URL(`http://localhost${path}`), socketPath };
   const file = context.config.settings['tls.cert'];
   const receiver = { url: new URL(url + path) };
-  // Its names are for others; read anew, because it may change.
+  // The certificate names no loopback address, so it is pinned. It may change, so it is read each time.
   return file === undefined ? receiver : { ...receiver, certificate: readFileSync(file, 'utf8') };
 }
 
-/** The address of the console, from those of the doors; undefined when it is not served. */
+/** The address of the console, derived from those of the doors; undefined if it is not served. */
 export function consoleAddress(addresses: ReadonlyMap<Door, string>, config: Config): string | undefined {
   const { settings } = config;
   const exclude = settings['management.exclude'];
   const rules = { include: includeList(config), exclude, access: accessOf(settings) };
   const base = addresses.get('management');
-  // No browser opens a Unix socket.
+  // No browser can open a Unix socket.
   return base === undefined || socketPathOf(base) !== undefined || !isExposed('console', rules)
     ? undefined
     : `${base.replace(/\/$/, '')}/console`;
 }
 
-/** Sampling interval of the delay in milliseconds. */
+/** Sampling interval of the event loop's delay, in milliseconds. */
 const RESOLUTION = 20;
-/** Counting a long backlog is slow: of the time between two counts it takes at most this share. */
+/** Counting a long backlog is slow: it takes at most this share of the time. */
 const BACKLOG_SHARE = 0.005;
 
-/** What the history of a service is made of. */
+/** The sources of a service's history. */
 interface HistoryParts {
   readonly metrics: Metrics;
   readonly traffic: ReadonlyMap<string, Traffic>;
-  /** Of the webhook door, if it is open. */
+  /** The inbox of the webhook door, if that is open. */
   readonly inbox: Pick<Inbox, 'backlog'> | undefined;
 }
 
-/** The columns of the history; disposing of it ends the measurement of the event loop. */
+/** The columns of the history. Disposing of it stops measuring the event loop. */
 export function historySeries({ metrics, traffic, inbox }: HistoryParts) {
   const doors = [...traffic].flatMap(([door, each]) => trafficSeries(door, each));
   const loop = eventLoopSeries();
@@ -156,7 +158,7 @@ function trafficSeries(door: string, traffic: Traffic): readonly Series[] {
 function eventLoopSeries() {
   const delay = monitorEventLoopDelay({ resolution: RESOLUTION });
   delay.enable();
-  // Each of the three resolutions reads it, all at the same tick.
+  // The three resolutions read this at the same tick; only the first read measures.
   let read = { p99: 0, max: 0 };
   let before = performance.eventLoopUtilization();
   let busy = 0;
@@ -182,7 +184,7 @@ function eventLoopSeries() {
   return { sources, [Symbol.dispose]: () => delay.disable() };
 }
 
-/** The histogram holds the time between two samples, in nanoseconds. */
+/** The delay in milliseconds. The histogram holds the time between two samples, in nanoseconds. */
 function late(nanoseconds: number): number {
   const milliseconds = nanoseconds / 1e6 - RESOLUTION;
   return milliseconds > 0 && milliseconds < 1e9 ? milliseconds : 0;
@@ -258,7 +260,7 @@ function inboxSeries(metrics: Metrics, inbox: Pick<Inbox, 'backlog'>): readonly 
   ];
 }
 
-/** The sum of a statistic over all series of a meter; 0 before it is there. */
+/** The sum of a statistic over all series of a meter; 0 while the meter does not exist. */
 function total(metrics: Metrics, name: string, statistic: Statistic): () => number {
   return () => {
     let sum = 0;
@@ -269,9 +271,9 @@ function total(metrics: Metrics, name: string, statistic: Statistic): () => numb
   };
 }
 
-/** A test delivery has this long for its answer, in milliseconds. */
+/** Time limit for the answer to a test delivery, in milliseconds. */
 const TIMEOUT = 10_000;
-/** Of the answer so much is shown, in characters. */
+/** Maximum shown length of the answer, in characters. */
 const MAX_ANSWER = 2_000;
 
 interface TestSenderOptions {
@@ -282,7 +284,7 @@ interface TestSenderOptions {
   receiver(path: string): Receiver | undefined;
 }
 
-/** Sends test deliveries to the service's own webhook door, each signed as its sender would. */
+/** Sends test deliveries to the service's own webhook door, signed as the chosen sender would. */
 function createTestSender({ sources, secrets, receiver }: TestSenderOptions): TestSender {
   function sign(source: SourceSettings | undefined): {
     readonly layout: SourceLayout;

@@ -21,17 +21,20 @@ import type { Tracing } from './telemetry.ts';
 export interface OpenDoor extends Listener {
   routes(): readonly ListedRoute[];
   readonly traffic: Traffic;
-  /** Builds the door with all of its plugins; fails with what keeps it from being built. */
+  /** Builds the door with all of its plugins. Rejects with the error that prevents it. */
   build(): Promise<void>;
 }
 
-/** How the doors are described, for the management door. Descriptions are loaded when they are asked for. */
+/** API descriptions of the doors, for the management door; loaded on request. */
 interface Apis {
   readonly doors: Map<Door, () => Promise<DoorApi>>;
   sdl?: () => string;
 }
 
-/** What the doors are wired from. Only the wiring sees it; a room gets the few things that it uses. */
+/**
+ * The context in which the doors are wired. Only src/app sees it; it passes each module the few things it
+ * uses.
+ */
 export interface AppContext {
   readonly config: Config;
   /** Secrets to redact; code that reads further secrets adds them. */
@@ -46,25 +49,28 @@ export interface AppContext {
   readonly metrics: Metrics;
   readonly events: Events;
   readonly readiness: Readiness;
-  /** What lets requests into REST and GraphQL; undefined where everybody may come in. */
+  /** The access policy of REST and GraphQL; undefined if the configuration restricts neither. */
   readonly api: AccessPolicy | undefined;
-  /** The database, for a door that is known to need it. */
+  /** The database, for a door that needs it. Throws when none is open. */
   database(): Database;
   /** The database, if one of the open doors needs it. */
   openedDatabase(): Database | undefined;
-  /** Where refusals and actions are recorded, if they are. */
+  /** Records refusals and actions; undefined if the service keeps no audit log. */
   readonly audit: Audit | undefined;
-  /** Records spans, if an SDK is registered. */
+  /** Records spans; undefined if no SDK is registered. */
   readonly tracing: Tracing | undefined;
-  /** The backups that the configuration schedules, if it does. */
+  /** The backups that the configuration schedules, if any. */
   readonly backups: ScheduledBackups | undefined;
-  /** What the management door describes of the others; each door adds itself. */
+  /** The descriptions that the management door serves; each door adds its own. */
   readonly apis: Apis;
-  /** Adds a listener for a door on its configured port; returns its Fastify instance. Bodies have a budget of their own unless one is given. */
+  /**
+   * Adds a listener for a door on its configured port; returns its Fastify instance. The door gets its own
+   * budget for bodies unless one is given.
+   */
   listener(door: Door, errors: ErrorFormat, bodyBudget?: BodyBudget): FastifyInstance;
   /** The doors that have a listener so far. */
   readonly doors: ReadonlyMap<Door, OpenDoor>;
-  /** Requests the stop that a signal triggers too. */
+  /** Requests the same stop as a signal. */
   requestStop(): void;
   /** Disposes of a resource once all doors are closed; returns it. */
   onStop<T extends Disposable | AsyncDisposable>(resource: T): T;

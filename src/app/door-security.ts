@@ -11,7 +11,7 @@ import { databaseAt, serverUrls } from '../sql/database.ts';
 import { exposedFiles } from '../sql/sqlite/connection.ts';
 import { pathOf } from '../sql/sqlite/migrate.ts';
 
-/** Whether a door asks for credentials, whatever is asked of it. */
+/** Whether every request to a door needs credentials. */
 export function asksForCredentials(door: Door, { settings, code }: Config): boolean {
   switch (door) {
     case 'graphql':
@@ -28,24 +28,24 @@ export function asksForCredentials(door: Door, { settings, code }: Config): bool
   }
 }
 
-/** The open doors that need no credentials; none when they listen on loopback. */
+/** The open doors that need no credentials; none if they listen on loopback. */
 export function exposedDoors(config: Config): readonly Door[] {
   const { settings } = config;
   const { host } = settings;
   if (isLoopback(host) || host.toLowerCase() === 'localhost') return [];
-  // Who may connect to a Unix socket is a matter of its file.
+  // File permissions decide who may connect to a Unix socket.
   const isLocal = (door: Door) => socketPathOf(settings[`${door}.port`]) !== undefined;
   return settings.interfaces.filter((door) => !asksForCredentials(door, config) && !isLocal(door));
 }
 
 /**
- * Why the console shows no users and no deliveries; undefined where it does. Otherwise it would hand out what other doors
- * give for credentials alone, to every program on this machine.
+ * Why the console shows no users and deliveries; undefined if it shows them. Without this rule, an open
+ * management door would show any program on this machine the data that other doors protect with credentials.
  */
 export function closedInConsole(config: Config): string | undefined {
   const { settings, code } = config;
   if (asksForCredentials('management', config)) return undefined;
-  // Signed sources stand beside a receiver that may need no token.
+  // Signed sources protect deliveries even if /webhook itself needs no token.
   const signed = Object.keys(Object(code.sources)).length > 0;
   const asks = settings['api.required'] !== 'none' || signed || asksForCredentials('webhook', config);
   if (!asks) return undefined;
@@ -60,17 +60,17 @@ const SECURED_BY: Readonly<Record<Door, readonly OptionKey[]>> = {
   webhook: ['webhook.secret'],
 };
 
-/** How each of these doors can be secured, by the names of the environment. */
+/** How to secure each of these doors, by environment variables. */
 export function securityAdvice(doors: readonly Door[]): Readonly<Partial<Record<Door, string>>> {
   return Object.fromEntries(doors.map((door) => [door, `set ${securedBy(door)}`]));
 }
 
-/** The options that secure a door, by their names in the environment. */
+/** The environment variables that secure a door. */
 export function securedBy(door: Door): string {
   return SECURED_BY[door].map((key) => optionOf(key).env).join(' and ');
 }
 
-/** The configured access to endpoints. */
+/** The configured access to management endpoints. */
 export function accessOf(settings: Settings): AccessRules {
   return {
     default: settings['management.access'],
@@ -79,7 +79,10 @@ export function accessOf(settings: Settings): AccessRules {
   };
 }
 
-/** The default include list covers the console and the endpoints of the configuration; a configured list is taken as it is. */
+/**
+ * Adds the console and the configuration's own endpoints to the default include list; a configured list stays
+ * as it is.
+ */
 export function includeList({ settings, code }: Config): readonly string[] {
   const include = settings['management.include'];
   const isDefault = include === optionOf('management.include').default;
@@ -88,7 +91,7 @@ export function includeList({ settings, code }: Config): readonly string[] {
 
 const URLS = ['database.url', 'database.readUrl'] as const satisfies readonly OptionKey[];
 
-/** What secret options hold, the passwords of users, and those inside the URLs of databases. */
+/** The values of secret options, the passwords of users, and the passwords in database URLs. */
 export function configuredSecrets({ settings, code }: Config): readonly unknown[] {
   const urls: readonly OptionKey[] = URLS;
   const options = optionKeys.filter((key) => optionOf(key).secret && !urls.includes(key));
@@ -99,7 +102,7 @@ export function configuredSecrets({ settings, code }: Config): readonly unknown[
   ];
 }
 
-/** As written, and decoded. */
+/** The password of a URL, as written and decoded. */
 function passwordsIn(url: string): readonly string[] {
   const password = URL.parse(url)?.password ?? '';
   try {
@@ -109,10 +112,13 @@ function passwordsIn(url: string): readonly string[] {
   }
 }
 
-/** Files that one warning names at most. */
+/** Maximum number of files that one warning names. */
 const MAX_NAMED = 20;
 
-/** Warns of files of the database that others on this machine may use, and says what to run. */
+/**
+ * Warns about files of the database that other users of this machine may access, and says which command to
+ * run.
+ */
 export function warnOfExposedFiles(
   settings: Settings,
   log: { warn(fields: object, message: string): void },

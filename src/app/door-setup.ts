@@ -11,30 +11,33 @@ import { oneLine } from '../core/text.ts';
 import type { ListedRoute } from '../http/records.ts';
 import type { Loggers } from '../telemetry/loggers.ts';
 
-/** The `setup` of a door failed, or does not go with what the door has itself; the start ends with this message. */
+/** The `setup` of a door failed or conflicts with the door's own routes; the start ends with this message. */
 export class DoorSetupError extends ExpectedError {
   override readonly name = 'DoorSetupError';
   readonly code = 'DOOR_SETUP';
 }
 
-/** What a setup is run with. */
+/** The arguments of a setup. */
 interface SetupOptions {
   readonly door: string;
   readonly setup: DoorSetup;
-  /** The configuration module, absolute; undefined when there is none. */
+  /** Absolute path of the configuration module; undefined if there is none. */
   readonly file: string | undefined;
   readonly secrets: SecretTexts;
-  /** The path whose routes are all Portico's, if there is one. */
+  /** The path below which every route is Portico's, if there is one. */
   readonly ownPath: string | undefined;
   /** The routes of the door so far. */
   routes(): readonly ListedRoute[];
 }
 
-/** Makes what is thrown when a door cannot be built: the setup's fault by its name, anything else as it was. */
+/**
+ * Turns the failure to build a door into the error to throw: a DoorSetupError if the setup caused it,
+ * otherwise the failure itself.
+ */
 type ExplainFailure = (failure: unknown) => unknown;
 
 /**
- * Runs a setup on a door's instance before the plugins that are registered afterwards, so that its hooks see their
+ * Runs a setup on a door's instance before Portico's plugins are registered, so that its hooks see their
  * requests too.
  */
 export function addSetup(app: FastifyInstance, options: SetupOptions): ExplainFailure {
@@ -45,7 +48,7 @@ export function addSetup(app: FastifyInstance, options: SetupOptions): ExplainFa
   const plugin = async (scope: FastifyInstance) => {
     try {
       await setup(scope);
-      // The plugins that it has registered.
+      // Waits for the plugins that the setup has registered.
       await scope.after();
     } catch (cause) {
       throw new DoorSetupError(reason(cause), { cause });
@@ -57,7 +60,7 @@ export function addSetup(app: FastifyInstance, options: SetupOptions): ExplainFa
     }
     ended = true;
   };
-  // A scope of its own would keep its hooks from the door's routes.
+  // In a scope of its own, the setup's hooks would not apply to the door's routes.
   app.register(Object.assign(plugin, { [Symbol.for('skip-override')]: true }));
 
   function reason(cause: unknown): string {
@@ -81,7 +84,8 @@ export function addSetup(app: FastifyInstance, options: SetupOptions): ExplainFa
   return (failure) => {
     if (failure instanceof DoorSetupError) return failure;
     if (!isFastifyError(failure)) return failure;
-    // Fastify's own limit of time, or a room that could not add what is there already.
+    // Either Fastify's time limit for plugins, or a plugin of Portico adds a route that the setup has added
+    // already.
     const text = ended ? reason(failure) : `${name} did not end in time; a promise in it is never settled`;
     return new DoorSetupError(text, { cause: failure });
   };
@@ -100,7 +104,7 @@ export async function certificateOf(
 ): Promise<LiveCertificate | undefined> {
   const { 'tls.cert': cert, 'tls.key': key } = settings;
   if (cert === undefined || key === undefined) return undefined;
-  // TLS is loaded only where it is used.
+  // TLS is loaded only if it is used.
   const { LiveCertificate } = await import('@portico/transport/tls');
   const log = loggers.child('tls');
   const clientCas = (['management', 'webhook'] as const).flatMap((door) => {

@@ -67,7 +67,7 @@ export function openGraphqlDoor({ config, metrics, database, listener, apis, api
   });
 }
 
-/** A signal that nobody reads is not made. */
+/** Creates the abort signal only if the context reads it. */
 function withDetails(portico: GraphqlContext, details: ContextDetails): GraphqlContext & ContextDetails {
   return {
     ...portico,
@@ -79,7 +79,7 @@ function withDetails(portico: GraphqlContext, details: ContextDetails): GraphqlC
   };
 }
 
-/** Checks the schema of a configuration module without its users. */
+/** Checks the schema of a configuration module, without any users. */
 export const checkSchema: ModuleCheck = ({ graphql: given }, name, _resolveSecret, problems) => {
   const { users, userFeed } = inMemory(0);
   ownSchema(given, usersSchema(users, userFeed), name, problems);
@@ -110,13 +110,16 @@ export function openRestDoor({ config, database, listener, apis, api }: AppConte
   apis.doors.set('rest', async () => (await import('../rest/rest-api.ts')).restApi('', api));
 }
 
-/** Wires the management door, last of all: it shows the other doors. `webhookSecrets` are those of /webhook, if it is open. */
+/**
+ * Wires the management door last, because it shows the other doors. `webhookSecrets` are those of /webhook,
+ * if it is open.
+ */
 export function openManagementDoor(context: AppContext, webhookSecrets?: () => readonly string[]): void {
   const { config, readiness, metrics, listener } = context;
   const { settings, code } = config;
   const app = listener('management', managementErrors);
   const basePath = settings['management.basePath'];
-  // CONTRACT.md#authentication: at the root everything is the endpoints' own
+  // CONTRACT.md#authentication: at the root, every path belongs to the endpoints.
   if (basePath !== '/') addOutside(app, basePath);
   app.register(management, {
     ...managementViews(context, {
@@ -141,7 +144,7 @@ export function openManagementDoor(context: AppContext, webhookSecrets?: () => r
   });
 }
 
-/** What is outside the base path. */
+/** Adds the routes outside the base path. */
 function addOutside(app: FastifyInstance, basePath: string): void {
   app.setNotFoundHandler((request, reply) => refuse(NOT_FOUND, request, reply));
   addFrontPage(app, {
@@ -160,14 +163,14 @@ function springBootAdmin(settings: Settings): SpringBootAdminOptions | undefined
   return url === undefined ? undefined : { url, ...options };
 }
 
-/** What /info shows of the program. */
+/** The facts about the program that /info shows. */
 function packageInfo(info: readonly InfoPart[]) {
   const { name, version } = readPackageInfo();
   const { time, git } = readBuildInfo();
   return { build: { name, artifact: name, version, time }, git, info };
 }
 
-/** What the management door shows of the service, and the rules of exposure. */
+/** The data that the management door shows, and the rules of exposure. */
 function managementViews(context: AppContext, lists: Pick<ExposureRules, 'include' | 'exclude'>) {
   const { config, secrets, loggers, logTail, requestTail, doors } = context;
   const { settings } = config;
@@ -202,14 +205,14 @@ function apisOf({ apis, doors }: AppContext): ApiSources {
   };
 }
 
-/** Only when exposed: it costs something at every request. */
+/** Only if the endpoint is exposed: recording costs time at every request. */
 function recordExchanges({ doors }: AppContext): ExchangeLog {
   const log = new ExchangeLog();
   for (const door of doors.values()) door.recordExchanges(log);
   return log;
 }
 
-/** Undefined when no door has opened the database. */
+/** Undefined if no door has opened the database. */
 function viewDeliveries({ config, openedDatabase }: AppContext): DeliveriesView | undefined {
   const database = openedDatabase();
   return database && { log: database.deliveries, plan: replayPlanOf(config) };
@@ -218,12 +221,15 @@ function viewDeliveries({ config, openedDatabase }: AppContext): DeliveriesView 
 interface ApiParts {
   readonly loggers: Loggers;
   readonly secrets: KnownSecrets;
-  /** Whose tokens come in too; undefined where no door needs a database. */
+  /** The database whose stored tokens grant access too; undefined if no door needs a database. */
   readonly database: Database | undefined;
   readonly audit: Audit | undefined;
 }
 
-/** Opens the access policy of REST and GraphQL; undefined where the configuration asks for none. Rejects with ConfigError. */
+/**
+ * Opens the access policy of REST and GraphQL; undefined if the configuration asks for none. Rejects with
+ * ConfigError.
+ */
 export async function openApi(
   config: Config,
   { loggers, secrets, database, audit }: ApiParts,
@@ -241,18 +247,20 @@ export async function openApi(
     {
       resolve: resolveSecret,
       name: file ?? 'configuration',
-      // A logger that nobody uses would be in the list of loggers.
+      // Created on first use: an unused logger would appear in the list of loggers.
       get log() {
         return loggers.child('api');
       },
       onSecrets: (found) => secrets.add(found),
-      // REST has a status for each of its refusals.
+      // REST records its refusals by their status; GraphQL answers 200.
       onRefused: auditRefusals(audit, 'graphql'),
     },
   );
 }
 
-/** The users of the management door: the configured one has the required role (CONTRACT.md#authentication). */
+/**
+ * The users of the management door; the configured user has the required role (CONTRACT.md#authentication).
+ */
 function managementUsers({ settings, code }: Config): readonly BasicUser[] {
   const { 'management.user': user, 'management.password': password, 'management.role': role } = settings;
   if (user === undefined || password === undefined) return code.users;

@@ -17,15 +17,15 @@ import type { AppContext } from './context.ts';
 import { webhookSettings } from './webhook-door.ts';
 
 /**
- * Default time to live of the results of built-in checks, in milliseconds. A stale result is served while the check
- * runs, for up to ten times as long.
+ * Default time to live of the results of built-in checks, in milliseconds. A stale result is served while the
+ * check runs, for up to ten times as long.
  */
 const TTL = 1_000;
 
-/** The delay of the event loop is that of the last one to two windows, in milliseconds. */
+/** Window of the event loop's delay, in milliseconds; the check looks at the last one to two windows. */
 const DELAY_WINDOW = 10_000;
 
-/** The checks of what this process uses, and those of the configuration. */
+/** The checks of the resources that this process uses, and those of the configuration. */
 export function healthChecks(context: AppContext): readonly HealthIndicator[] {
   const { settings, code } = context.config;
   const database = context.openedDatabase();
@@ -54,13 +54,13 @@ function backlogOf({ inbox }: Database, config: Config): HealthIndicator {
   return backlogCheck(inbox, { thresholdMs, deadThreshold: threshold, downWhenDead: down });
 }
 
-/** A failed engine is DOWN at once: the process ends soon. */
+/** Reports a failed engine as DOWN at once, because the process is about to end. */
 function storeChecks(database: Database): readonly HealthIndicator[] {
   const checks = [databaseCheck(database), writerCheck(database)];
   return checks.map((check) => ({ ...check, cacheUntil: database.failed }));
 }
 
-/** The folder of the data when this process uses it, else the working folder. */
+/** The folder of the database if this process uses one, else the working folder. */
 export function dataFolder(url: string, used: boolean): string {
   const [, place] = /^sqlite:(?!:memory:$)(.+)$/u.exec(url) ?? [];
   if (!used || place === undefined) return '.';
@@ -68,7 +68,7 @@ export function dataFolder(url: string, used: boolean): string {
   return dirname(place.startsWith('file:') ? fileURLToPath(new URL(place, pathToFileURL('./'))) : place);
 }
 
-/** Slower checks are logged, in milliseconds. */
+/** Threshold above which a check is logged as slow, in milliseconds. */
 const SLOW = 10_000;
 
 /** Times the runs of health checks, and logs when a status changes. */
@@ -86,8 +86,8 @@ export function healthWatch({ metrics, log }: Pick<AppContext, 'metrics' | 'log'
   };
 }
 
-/** The details that name the reason. */
+/** The details that give the reason. */
 function reason({ error, code }: Readonly<Record<string, unknown>> = {}) {
-  // Messages of drivers quote the URL that they could not connect to.
+  // Drivers' messages quote the URL that they could not connect to.
   return { error: typeof error === 'string' ? maskSecrets(error) : undefined, code };
 }

@@ -14,10 +14,13 @@ import { closedInConsole, exposedDoors, securedBy, securityAdvice } from './door
 import { checkSchema } from './doors.ts';
 import { createService, describeUnfinished, reportUnfinished, type Service } from './service.ts';
 
-/** A stop that takes longer than its own deadlines is ended, this many milliseconds after the pre-stop delay. */
+/** Time after the pre-stop delay at which a stop that exceeds its own deadlines is forced, in milliseconds. */
 const FORCED_EXIT = 10_000;
 
-/** A second signal within so many milliseconds is the first one: npm passes on what a terminal has sent to all. */
+/**
+ * A second signal within this many milliseconds counts as the first: npm forwards a signal that the terminal
+ * has sent to the whole group.
+ */
 const ECHO = 300;
 
 /**
@@ -31,7 +34,7 @@ export async function serve(argv: readonly string[]): Promise<number> {
     cwd: process.cwd(),
     check: checkModule,
   });
-  // Where the banner and the log meet, the banner comes first.
+  // On a terminal that shows both the log and the banner, the banner comes first.
   const terminal = process.stdout.isTTY && process.stderr.isTTY ? terminalLog() : undefined;
   await using service = await createService(config, { logStream: terminal });
   const stopped = stopReason(service, config);
@@ -39,7 +42,7 @@ export async function serve(argv: readonly string[]): Promise<number> {
 
   const addresses = doorAddresses(await service.listen(), config);
   const { version } = readPackageInfo();
-  // Standard output belongs to the log.
+  // The banner goes to standard error; standard output is the log's.
   const look = {
     paint: paintFor(process.stderr),
     network: networkAddress(),
@@ -81,7 +84,7 @@ export async function serve(argv: readonly string[]): Promise<number> {
 /** Time to release running handlers after an unexpected error, in milliseconds. */
 const CRASH_TIMEOUT = 2_000;
 
-/** Ends the process after an error that nobody handled: what it would go on to do is not known to be right. */
+/** Ends the process after an uncaught error: its state can no longer be trusted. */
 function endOnUnexpectedErrors(service: Service): void {
   let ending = false;
   const end = (error: unknown) => {
@@ -106,18 +109,18 @@ const STOPPING: Readonly<Partial<Record<StopReason, object>>> = {
   npm: { by: 'end of the npm script' },
 };
 
-/** What ends a stop at once. */
+/** How to end a stop at once, by its reason. */
 const FORCE: Readonly<Partial<Record<StopReason, string>>> = {
   SIGINT: '; Ctrl+C again to force',
   SIGTERM: '; a second signal forces the end',
 };
 
-/** Says in one sentence why the process ends with 1. */
+/** Prints, in one sentence, why the process ends with exit code 1. */
 function explain(why: string): void {
   process.stderr.write(`${printableLines(`portico: ${why} Exit code 1.`)}\n`);
 }
 
-/** Resolves when the process is asked to stop or has to; a second signal ends it at once. */
+/** Resolves when the process is asked to stop or has to. A second signal ends the process at once. */
 function stopReason(service: Service, config: Config): Promise<StopReason> {
   const { failed, stopRequested } = service;
   const { promise, resolve } = Promise.withResolvers<StopReason>();
@@ -155,15 +158,16 @@ function stopReason(service: Service, config: Config): Promise<StopReason> {
   return promise;
 }
 
-/** How often the parent is looked at, in milliseconds. */
+/** Interval between two checks of the parent process, in milliseconds. */
 const INTERVAL = 250;
 
-/** A script that leaves a command in the background: its shell ends before the command, as it should. */
+/** A script that leaves a command in the background: its shell is expected to end before the command. */
 const BACKGROUND = /(?<![&>])&(?![&>])|\b(?:nohup|setsid)\b/;
 
 /**
- * Calls a listener once when the process that ran an npm script's command is gone; does nothing elsewhere. npm passes
- * SIGTERM to the shell that it puts between, and a shell such as dash ends without its child, which would run on.
+ * Calls a listener once when the process that ran an npm script's command has ended; does nothing outside
+ * npm. npm sends SIGTERM to the shell between the two, and a shell such as dash ends without stopping its
+ * child.
  */
 export function onNpmGone(env: NodeJS.ProcessEnv, listener: () => void): void {
   const { npm_lifecycle_script: script } = env;

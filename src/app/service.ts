@@ -29,34 +29,37 @@ import { openApi, openGraphqlDoor, openManagementDoor, openRestDoor } from './do
 import { dataFolder } from './health.ts';
 import { openWebhookDoor } from './webhook-door.ts';
 
-/** How long running requests and handlers may take once the stop began, in milliseconds. */
+/** Time that running requests and handlers have after a stop began, in milliseconds. */
 const STOP_DEADLINE = 8_000;
 
-/** What a program that embeds the service may set beside the configuration. */
+/** Settings of a program that embeds the service, in addition to the configuration. */
 export interface ServiceOptions {
-  /** Gets one JSON line per log entry; standard output when absent. */
+  /** Receives one JSON line per log entry. Default: standard output. */
   readonly logStream?: DestinationStream | undefined;
 }
 
 /** The whole program: disposing of it stops it. */
 export interface Service extends AsyncDisposable {
   /**
-   * The Fastify instance of every door that is open. What is added to it before `listen` counts for every request: a
-   * hook that can see requests has each of them go through Fastify, without the fast path.
+   * The Fastify instance of each open door. Hooks and routes added before `listen` apply to every request; a
+   * door with a hook that sees requests sends each of them through Fastify, without the fast path.
    */
   readonly doors: Readonly<Partial<Record<Door, FastifyInstance>>>;
   readonly log: Logger;
   /** All meters; a program that embeds the service may add its own. */
   readonly metrics: Metrics;
-  /** Aborted when the service can no longer keep its promises and should end; the reason says why. */
+  /** Aborted when the service can no longer keep its promises and should end; the reason is the error. */
   readonly failed: AbortSignal;
   /** Aborted when the management door receives a shutdown request; the caller then stops the service. */
   readonly stopRequested: AbortSignal;
   /** Opens all doors or none; resolves to their base URLs. Fails with ListenError. */
   listen(): Promise<Readonly<Partial<Record<Door, string>>>>;
-  /** What a stop still waits for once it closes the doors; nothing before. */
+  /** The requests and jobs that a stop waits for; empty until it closes the doors. */
   unfinished(): Unfinished;
-  /** Records what an error that nobody handled means for running handlers; the caller is its listener, and ends the process. */
+  /**
+   * Records the crash of running handlers after an uncaught error. The caller listens for such errors, and
+   * ends the process.
+   */
   crash(error: unknown): Promise<void>;
   /** Whether a stop has ended. */
   readonly stopped: boolean;
@@ -65,8 +68,8 @@ export interface Service extends AsyncDisposable {
 }
 
 /**
- * Wires the program from its configuration; nothing listens yet.
- * Fails with DatabaseOpenError, after everything that was opened is closed again.
+ * Wires the program from its configuration; nothing listens yet. Fails with DatabaseOpenError, after closing
+ * everything it has opened.
  */
 export async function createService(config: Config, { logStream }: ServiceOptions = {}): Promise<Service> {
   const { settings } = config;
@@ -154,7 +157,7 @@ export async function createService(config: Config, { logStream }: ServiceOption
           errors,
           fastPath: settings['http.fastPath'],
           maxConnections: settings['http.maxConnections'],
-          // A proxy has the connections of all of its clients.
+          // All clients of a proxy share its connections.
           maxConnectionsPerAddress: trusted !== false ? undefined : settings['http.maxConnectionsPerAddress'],
           ...(bodyBudget && { bodyBudget }),
           replyBudget,
@@ -167,7 +170,7 @@ export async function createService(config: Config, { logStream }: ServiceOption
         }),
       );
       const traffic = timeRequests(created.app, door, metrics, requestTail);
-      // Fastify wraps the logger that it is given.
+      // Fastify wraps the logger it is given.
       loggers.add(door, created.app.log);
       const { app } = created;
       const routes = listRoutes(app);
@@ -224,14 +227,17 @@ export async function createService(config: Config, { logStream }: ServiceOption
       if (left !== '') log.warn({ seconds: STOP_DEADLINE / 1_000 }, `stop deadline reached, ending ${left}`);
     });
     await Promise.all([...others.map((door) => door.close(deadline)), webhookWork?.stop(deadline)]);
-    // Probes see the drain to its end.
+    // The management door closes last, so that probes see the whole drain.
     await managementDoor?.close(deadline);
     await resources.disposeAsync();
     stopped = true;
     log.info('stopped');
   }
 
-  /** Does something with all doors, or closes them: all have ended their attempt then, so none opens afterwards. */
+  /**
+   * Attempts something with all doors and closes them all if one attempt fails. It waits for every attempt
+   * first, so that no door opens afterwards.
+   */
   async function ofEach<T>(
     attempt: (door: OpenDoor) => Promise<T>,
   ): Promise<readonly (readonly [Door, T])[]> {
@@ -253,7 +259,7 @@ export async function createService(config: Config, { logStream }: ServiceOption
     failed: database?.failed ?? new AbortController().signal,
     stopRequested: stopRequest.signal,
     async listen() {
-      // None listens while another one may turn out not to be buildable: a setup may take its time.
+      // Builds all doors before any listens: a setup may take long, or fail.
       await Promise.all([ofEach(({ build }) => build()), database && firstCommit(database)]);
       const urls = await ofEach(({ listen }) => listen());
       await webhookWork?.start();
@@ -275,20 +281,23 @@ export async function createService(config: Config, { logStream }: ServiceOption
   return service;
 }
 
-/** Whether one of the open doors works on the database: GraphQL over its own users needs none. */
+/** Whether an open door needs the database: GraphQL over users in memory does not. */
 function needsDatabase({ interfaces, 'graphql.users': graphqlUsers }: Settings): boolean {
   const isOpen = (door: Door) => interfaces.includes(door);
   return isOpen('rest') || isOpen('webhook') || (isOpen('graphql') && graphqlUsers === 'database');
 }
 
-/** Whether a door takes requests for any host: senders reach webhooks by tunnels, and no other page has credentials. */
+/**
+ * Whether a door accepts any Host header: webhooks arrive through tunnels, and a foreign page has no
+ * credentials for the other doors.
+ */
 function anyHost(door: Door, config: Config): boolean {
   return door === 'webhook' || asksForCredentials(door, config);
 }
 
 /**
- * Resolves once a commit has gone through, or failed, which is the health check's to tell. The writing thread of SQLite is
- * still starting when the database is open; a door that listened already would have its first writes wait for it.
+ * Resolves after the first commit, or its failure, which the health check reports. SQLite's writer thread is
+ * still starting when the database is open; if a door listened already, its first writes would have to wait.
  */
 async function firstCommit(database: Database): Promise<void> {
   try {
@@ -323,13 +332,13 @@ async function answerOn(configured: number | undefined, readiness: Readiness, lo
 
 const seconds = (milliseconds: number): number => Math.round(milliseconds / 100) / 10;
 
-/** What a stop waits for: numbers of requests by door, and of running jobs by target. */
+/** The work that a stop waits for: the number of requests by door, and of running jobs by target. */
 export interface Unfinished {
   readonly requests: ReadonlyMap<Door, number>;
   readonly jobs: ReadonlyMap<string, number>;
 }
 
-/** What everybody waits at most before they are told, and between two words about it, in milliseconds. */
+/** Interval between reports of a stop's progress, and before the first, in milliseconds. */
 const REPORT = 500;
 
 /** `2 requests: rest; 1 handler: slow`; empty when nothing is left. */
@@ -356,7 +365,10 @@ function split(target: string): readonly [string, string] {
   return [target.slice(0, colon), target.slice(colon + 1)];
 }
 
-/** Logs what a stop waits for, until it is disposed of: soon, and again when that changes. `hint` says what can be done. */
+/**
+ * Logs what a stop waits for, soon and again when that changes, until it is disposed of. `hint` says how to
+ * force the end.
+ */
 export function reportUnfinished(log: Logger, unfinished: () => Unfinished, hint: string): Disposable {
   let last = '';
   const report = setInterval(() => {
@@ -367,7 +379,7 @@ export function reportUnfinished(log: Logger, unfinished: () => Unfinished, hint
   return { [Symbol.dispose]: () => clearInterval(report) };
 }
 
-/** The backups that the configuration schedules; undefined when it schedules none. */
+/** The backups that the configuration schedules; undefined if there are none. */
 function scheduledBackups(
   settings: Settings,
   { loggers, metrics }: { readonly loggers: Loggers; readonly metrics: Metrics },

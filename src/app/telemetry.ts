@@ -13,7 +13,7 @@ import {
   traceContextOf,
 } from '../telemetry/opentelemetry.ts';
 
-/** What the parts of the service record as spans, where an SDK for traces is registered. */
+/** Records the service's spans if a tracing SDK is registered. */
 export interface Tracing {
   requests(door: Door): RequestTracing;
   database(database: Database, url: string): Database;
@@ -21,7 +21,7 @@ export interface Tracing {
   readonly traceOf: typeof traceOfHeaders;
 }
 
-/** Spans by OpenTelemetry, of one in so many of what comes without a trace. */
+/** Spans in OpenTelemetry. Of work that arrives without a trace, one in `oneIn` is recorded. */
 export function openTracing({ api, traces }: Registered, oneIn: number): Tracing | undefined {
   if (!traces) return undefined;
   const isChosen = () => oneIn === 1 || Math.random() * oneIn < 1;
@@ -32,7 +32,7 @@ export function openTracing({ api, traces }: Registered, oneIn: number): Tracing
       return tracedDatabase(database, system, childSpans(api, api.SpanKind.CLIENT));
     },
     traceTarget: attemptSpans(api, isChosen),
-    // The span of the request, which the SDK may have begun without a parent.
+    // Prefers the span of the request, which the SDK may have started without a parent.
     traceOf(ctx) {
       const span = api.trace.getActiveSpan();
       return span === undefined ? traceOfHeaders(ctx) : storedTrace(traceContextOf(span.spanContext()));
@@ -40,7 +40,7 @@ export function openTracing({ api, traces }: Registered, oneIn: number): Tracing
   };
 }
 
-/** Shows the meters to OpenTelemetry, where an SDK for metrics is registered. */
+/** Exports the meters to OpenTelemetry if a metrics SDK is registered. */
 export function exportMeters({ api, metrics }: Registered, meters: Metrics): AsyncDisposable | undefined {
   return metrics ? observeMeters(api, meters) : undefined;
 }

@@ -12,7 +12,7 @@ import { readNumbers, readWebhookSettings, type WebhookSettings, webhookErrors }
 import { createWebhookDoor, type WebhookDoor } from '../webhook/webhook.ts';
 import type { AppContext } from './context.ts';
 
-/** Wires the webhook door; what works behind it starts once all doors listen. Throws ConfigError. */
+/** Wires the webhook door; its jobs start once all doors listen. Throws ConfigError. */
 export function openWebhookDoor({
   config,
   secrets,
@@ -36,7 +36,7 @@ export function openWebhookDoor({
 
   const secret = onStop(
     liveSecrets(config, (problem) => {
-      // Before the log entry, so that no entry shows a new secret.
+      // Redacts the new secret before anything is logged.
       if (problem === undefined) secrets.add(secret.current);
       if (problem === undefined) log.info('webhook secrets reloaded');
       else log.error({ problem }, 'changed webhook secrets unusable, old ones kept');
@@ -84,7 +84,7 @@ export function openWebhookDoor({
   return { ...door, secrets: () => secret.current };
 }
 
-/** Which jobs a stored delivery would get now. */
+/** The jobs that a stored delivery would get now. */
 export function replayPlanOf(config: Config): ReplayPlan {
   const settings = webhookSettings(config);
   return planOfReplay(createJobPlan(handlersOf(config, settings), settings.forwards), settings.sources);
@@ -98,7 +98,7 @@ export function webhookSettings({ code, file, resolveSecret }: Config): WebhookS
   return read;
 }
 
-/** The contract's own handlers, unless the configuration module has others for their events. Throws ConfigError. */
+/** The contract's handlers, except for events that the configuration module handles. Throws ConfigError. */
 function handlersOf(
   { code, file, settings }: Config,
   { sources }: Pick<WebhookSettings, 'sources'>,

@@ -18,8 +18,9 @@ import { type Column, note, print, printJson, readHidden, renderTable } from './
 import { usages } from './usages.ts';
 
 /**
- * `portico tokens <part>`, on the database itself, whether or not a service runs on it. Resolves to the exit code: 0, 1
- * when an action failed. Rejects with UsageError, ConfigError, DatabaseOpenError or StoreUnavailableError.
+ * `portico tokens <part>`, on the database itself, whether or not a service runs on it. Resolves to the exit
+ * code: 0, or 1 when an action failed. Rejects with UsageError, ConfigError, DatabaseOpenError or
+ * StoreUnavailableError.
  */
 export function tokensCommand(argv: readonly string[]): Promise<number> {
   return runPart('tokens', PARTS, argv);
@@ -33,7 +34,10 @@ const PARTS = new Map([
 
 const DAY = 86_400_000;
 
-/** `portico tokens create`: stores the digest of a new token and prints the token, once. Resolves to the exit code. */
+/**
+ * `portico tokens create`: stores the digest of a new token and prints the token once. Resolves to the exit
+ * code.
+ */
 export async function createToken(argv: readonly string[]): Promise<number> {
   const args = readArguments(usages.tokensCreate, argv);
   const [name = ''] = args.words;
@@ -78,7 +82,7 @@ export async function createToken(argv: readonly string[]): Promise<number> {
   return 0;
 }
 
-/** Some days from now on, or a time to come; undefined for all else. */
+/** A number of days from now, or a future time; undefined for anything else. */
 function expiryOf(text: string, now: number): number | undefined {
   const [, days] = /^([1-9]\d{0,4})d$/.exec(text) ?? [];
   const at = days === undefined ? parseIsoTime(text, 'Z') : now + Number(days) * DAY;
@@ -152,7 +156,7 @@ export async function hashPasswordCommand(argv: readonly string[]): Promise<numb
   }
   const password = process.stdin.isTTY ? await askTwice() : await readAll();
   if (password === undefined) return 1;
-  // A Basic header cannot carry others.
+  // A Basic header can carry no control characters.
   if (!/^\P{Cc}+$/u.test(password)) {
     throw new UsageError(['A password has at least one character, and no control characters']);
   }
@@ -173,7 +177,7 @@ async function readAll(): Promise<string> {
   return bytes.toString().replace(/\r?\n$/, '');
 }
 
-/** Records what a command has done to the database of a service, where the service records such things. */
+/** Records what a command has done to the database of a service, if that service keeps an audit log. */
 export async function auditCommand(
   settings: Settings,
   { audit }: Pick<Database, 'audit'>,

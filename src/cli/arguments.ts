@@ -5,26 +5,27 @@ import { UsageError } from './command-line.ts';
 import { endWithReader } from './terminal.ts';
 import type { CommandUsage } from './usages.ts';
 
-/** The words behind a command, sorted. */
+/** The parsed arguments of a command. */
 export interface CommandArguments {
-  /** The value of an option; undefined when it is not given. */
+  /** The value of an option; undefined if it is not given. */
   value(flag: string): string | undefined;
   /** All values of an option that can be repeated. */
   values(flag: string): readonly string[];
   has(flag: string): boolean;
-  /** The words that belong to no option. */
+  /** The positional arguments. */
   readonly words: readonly string[];
-  /** The options of the configuration, as they were written. */
+  /** The options of the configuration, as written. */
   readonly config: readonly string[];
-  /** The configuration that a service called with these options would have. Rejects with ConfigError. */
+  /** The configuration of a service that is called with these options. Rejects with ConfigError. */
   configuration(): Promise<Config>;
   /** The error for arguments that cannot be used. */
   misuse(...problems: readonly string[]): UsageError;
 }
 
 /**
- * Sorts the words behind a command. Throws UsageError with everything that is wrong, unless only options of the
- * configuration are: loading that reports them with its other problems. No message shows what may be part of a secret.
+ * Parses the arguments of a command. Throws UsageError with all problems, unless only options of the
+ * configuration are wrong: loading it reports those with its other problems. No message shows what may be
+ * part of a secret.
  */
 export function readArguments(usage: CommandUsage, argv: readonly string[]): CommandArguments {
   const { topic, options, maxWords = 0, standalone = false } = usage;
@@ -57,7 +58,7 @@ export function readArguments(usage: CommandUsage, argv: readonly string[]): Com
   };
 }
 
-/** A word is a problem only when it looks like an option. */
+/** A positional argument is a problem only if it looks like an option. */
 function problemsOf({ flag, value, problem }: Argument): readonly string[] {
   const allowed = flag === undefined && (value === '-' || !value.startsWith('-'));
   return problem === undefined || allowed ? [] : [problem];
@@ -71,8 +72,8 @@ function tooManyWords({ topic, words, maxWords = 0 }: CommandUsage): string {
 type Run = (argv: readonly string[]) => Promise<number>;
 
 /**
- * Runs the part of a command that the first word names. Each is loaded only when it is called. Rejects with UsageError for
- * another word.
+ * Runs the subcommand that the first word names, and loads only that one. Rejects with UsageError for any
+ * other word.
  */
 export async function runPart(
   command: string,

@@ -22,7 +22,7 @@ export const commands = [
 /** The name of a command. */
 export type CommandName = (typeof commands)[number]['name'];
 
-/** A command with the words behind it. */
+/** A command with its arguments. */
 interface CommandLine {
   readonly command: CommandName;
   readonly rest: readonly string[];
@@ -37,9 +37,9 @@ const shortcuts = new Map<string, CommandName>([
 ]);
 
 /**
- * Splits a command line into the command, by default `serve`, and the words behind it. `--help` and `--version` take
- * precedence at any place; the words in front of the first option are then the topic.
- * Throws UsageError for a command that does not exist.
+ * Splits a command line into the command, by default `serve`, and its arguments. `--help` and `--version`
+ * take precedence wherever they stand; the words before the first option are then the topic. Throws
+ * UsageError for a command that does not exist.
  */
 export function parseCommandLine(argv: readonly string[]): CommandLine {
   const [first, ...rest] = argv;
@@ -62,8 +62,8 @@ export class UsageError extends ExpectedError {
   readonly code = 'USAGE';
 
   /**
-   * `problems` are all that is wrong, a line each that shows no secret. `topic` is the argument of `portico help` to refer
-   * to: `deliveries list`, or empty for all commands.
+   * `problems` lists everything that is wrong, one line each, without secrets. `topic` is the argument of
+   * `portico help` to refer to: `deliveries list`, or empty for all commands.
    */
   constructor(problems: readonly string[], topic?: string) {
     const more = topic === undefined ? [] : [`See "${`portico help ${topic}`.trimEnd()}".`];

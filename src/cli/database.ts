@@ -59,14 +59,14 @@ export async function backupCommand(argv: readonly string[]): Promise<number> {
   }
 }
 
-/** `4,096 bytes; users 2 rows, …`, without the tables that are empty. */
+/** `4,096 bytes; users 2 rows, …`, without empty tables. */
 export function describeCopy(bytes: number, rows: Readonly<Record<string, number>>): string {
   const filled = Object.entries(rows).filter(([table, count]) => count > 0 && table !== 'migrations');
   const tables = filled.map(([table, count]) => `${table} ${counted(count, 'row', 'rows')}`);
   return `${counted(bytes, 'byte', 'bytes')}; ${tables.join(', ') || 'no rows'}; integrity checked`;
 }
 
-/** A folder gets a file with the time in its name. The configured one need not be there yet. */
+/** In a folder, the file gets a name with the time. The configured folder need not exist yet. */
 function targetOf(given: string | undefined, folder: string, name: string): string {
   if (given === undefined) {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
@@ -77,8 +77,9 @@ function targetOf(given: string | undefined, folder: string, name: string): stri
 }
 
 /**
- * `portico restore`. Resolves to the exit code: 0 when the database is that of the backup, 1 when it was not confirmed,
- * 130 when interrupted. Rejects with UsageError, ConfigError, BackupError or DatabaseOpenError.
+ * `portico restore`. Resolves to the exit code: 0 when the database is that of the backup, 1 when the user
+ * did not confirm, 130 when interrupted. Rejects with UsageError, ConfigError, BackupError or
+ * DatabaseOpenError.
  */
 export async function restoreCommand(argv: readonly string[]): Promise<number> {
   const args = readArguments(usages.restore, argv);
@@ -113,7 +114,7 @@ export async function restoreCommand(argv: readonly string[]): Promise<number> {
   }
 }
 
-/** The exit code of --check when migrations are missing; 1 means that the check failed. */
+/** The exit code of --check for missing migrations; 1 means that the check failed. */
 const PENDING = 3;
 
 /**
@@ -144,8 +145,8 @@ function describeMigration(applied: readonly string[], pending: readonly string[
 }
 
 /**
- * `portico move`. Resolves to the exit code: 0 when everything is in the target and was compared, 130 when
- * interrupted. Rejects with UsageError, ConfigError, DatabaseOpenError or MoveError.
+ * `portico move`. Resolves to the exit code: 0 when the target holds everything and the comparison passed,
+ * 130 when interrupted. Rejects with UsageError, ConfigError, DatabaseOpenError or MoveError.
  */
 export async function moveCommand(argv: readonly string[]): Promise<number> {
   const args = readArguments(usages.move, argv);
@@ -165,7 +166,7 @@ export async function moveCommand(argv: readonly string[]): Promise<number> {
   return tables === undefined ? INTERRUPTED : 0;
 }
 
-/** The URLs of source and target. Rejects with UsageError or ConfigError; no message shows one. */
+/** The URLs of source and target. Rejects with UsageError or ConfigError, whose messages show neither URL. */
 async function databases(args: CommandArguments): Promise<readonly [string, string]> {
   const to = args.value('--to');
   if (to === undefined) throw args.misuse('move needs --to, the database to move to');
@@ -184,7 +185,7 @@ function isMovable(url: string): boolean {
   return place !== ':memory:' && place !== '';
 }
 
-/** Moves, with a line of progress for each step. */
+/** Moves, and shows a line of progress for each step. */
 async function moveShown(
   from: string,
   to: string,
@@ -218,7 +219,7 @@ function describeMove(tables: NonNullable<MoveReport['tables']>, alreadyComplete
 }
 
 /**
- * Opens the database of a configuration, which must exist, for a command that is `topic`. Rejects with UsageError or
+ * Opens the existing database of a configuration for the command `topic`. Rejects with UsageError or
  * DatabaseOpenError.
  */
 export async function openExisting({ settings }: Config, topic: string): Promise<Database> {
@@ -228,12 +229,12 @@ export async function openExisting({ settings }: Config, topic: string): Promise
   if (place === ':memory:') {
     throw misuse('The database is sqlite::memory:, into which only the service can look');
   }
-  // Opening would create it, and an empty list would hide that this is the wrong folder.
+  // Opening would create the database, and an empty list would hide that this is the wrong folder.
   if (engine === 'sqlite' && !place.startsWith('file:') && !existsSync(place)) {
     throw misuse(
       `There is no database at ${resolve(place)}; go to the folder of the service, name it with --database-url, or start the service once`,
     );
   }
-  // A command answers nobody meanwhile.
+  // A command serves no requests meanwhile, so it may read on its own thread.
   return openDatabase(url, { mayMigrate: settings['database.migrate'], readThread: false });
 }

@@ -17,8 +17,8 @@ import { usages } from './usages.ts';
 const TIMEOUT = 5_000;
 
 /**
- * `portico health`. Ends the process with 0 when the service is ready and with 1 otherwise, because code of the
- * configuration module may keep it running.
+ * `portico health`. Exits with 0 if the service is ready and with 1 otherwise; it ends the process because
+ * code of the configuration module may keep it running.
  */
 export async function healthCommand(argv: readonly string[]): Promise<never> {
   try {
@@ -41,7 +41,7 @@ async function ask(args: CommandArguments): Promise<string | undefined> {
   }
   const limited = new AbortController();
   const { promise: late, resolve } = Promise.withResolvers<string>();
-  // Counts what has passed since the start of the process. A module may never finish loading.
+  // The limit includes the time since the process started, because loading a module may never end.
   const end = () => {
     resolve(`no answer within ${limit} ms`);
     limited.abort();
@@ -59,10 +59,10 @@ async function reasonOf(args: CommandArguments, signal: AbortSignal): Promise<st
   return reasons.find((reason) => reason !== undefined);
 }
 
-/** The longest reply that is read, in characters: a reason is shorter. */
+/** Maximum length of a reply, in characters; reasons are shorter. */
 const LONGEST = 10_000;
 
-/** Why the service there is not ready; undefined when it is. */
+/** Why the service at `target` is not ready; undefined if it is. */
 export async function askReadiness(target: Receiver, signal: AbortSignal): Promise<string | undefined> {
   const place = placeOf(target);
   try {
@@ -77,7 +77,7 @@ function placeOf({ url, socketPath }: Receiver): string {
   return socketPath === undefined ? url.href : `${socketPath} ${url.pathname}`;
 }
 
-/** Why a door takes no connections; undefined when it does. */
+/** Why a door accepts no connections; undefined if it does. */
 export async function askConnection(door: Receiver, signal: AbortSignal): Promise<string | undefined> {
   const { hostname, port, protocol } = door.url;
   const host = hostname.replace(/^\[(.*)\]$/, '$1');
@@ -113,19 +113,19 @@ async function get({ url, socketPath, certificate }: Receiver, signal: AbortSign
   return { status: Number(response.statusCode), body };
 }
 
-/** The status of a health reply; nothing of what is none. */
+/** The status in a health reply; empty for any other reply. */
 function quoted(body: string): string {
   const [, status] = /^\{"status":"([A-Z_]+)"/.exec(body) ?? [];
   return status === undefined ? '' : `, ${status}`;
 }
 
-/** What to ask: a URL that answers whether the service is ready, or addresses of doors. */
+/** What to ask: a URL that reports readiness, or the addresses of doors. */
 export type Targets =
   | { readonly readiness: Receiver }
   | { readonly doors: readonly Receiver[] }
   | { readonly problem: string };
 
-/** What tells whether the service of a configuration is ready. */
+/** Where to ask whether the service of a configuration is ready. */
 export function targetsOf(config: Config): Targets {
   const { interfaces } = config.settings;
   if (interfaces.includes('management')) {
@@ -150,7 +150,7 @@ export function givenTarget(given: string): Targets {
   return { readiness: { url: url.pathname === '/' && url.search === '' ? new URL('/readyz', url) : url } };
 }
 
-/** Where a path of a door is that this configuration opens on this machine, or why that cannot be said. */
+/** The address of a path on a door that this configuration opens on this machine, or why it is unknown. */
 export function ownDoor(
   { settings }: Config,
   door: Door,

@@ -13,19 +13,19 @@ export async function helpCommand(words: readonly string[]): Promise<number> {
 }
 
 /**
- * The help on the command that `words` name, or on everything; for a terminal of so many columns.
- * Throws UsageError for a command that does not exist.
+ * The help on the command in `words`, or on everything, for a terminal with this many columns. Throws
+ * UsageError for a command that does not exist.
  */
 export function help(words: readonly string[], columns: number, paint?: Paint): string {
-  // Called for its error.
+  // Throws for an unknown command.
   parseCommandLine(words);
   const sections = commandHelp(words);
   return renderHelp(sections.length === 0 ? serviceHelp() : sections, columns, paint);
 }
 
 /**
- * The sections of `portico help <command>`: of the part that `words` name, or of all parts of the command. Empty for
- * a command that has no options of its own.
+ * The sections of `portico help <command>`: of the subcommand in `words`, or of all subcommands. Empty for a
+ * command without options of its own.
  */
 export function commandHelp(words: readonly string[]): readonly HelpSection[] {
   const [command, part] = words;
@@ -57,13 +57,13 @@ const configuration: HelpSection = {
     'and configuration module. "portico help" lists them.',
 };
 
-/** One thing that help explains. */
+/** A line of a help page. */
 export interface HelpLine {
   /** The command, or the option with its value. */
   readonly head: string;
   /** The environment variable of an option. */
   readonly variable?: string;
-  /** Empty: the head stands alone, and is never broken. */
+  /** If empty, the head stands alone and is never broken. */
   readonly text: string;
 }
 
@@ -74,10 +74,12 @@ export interface HelpSection {
   readonly lines?: readonly HelpLine[];
 }
 
-/** Columns for the head of a line with a variable: the longest variable still fits 72 columns behind it. */
+/** Columns for the head of a line with a variable: the longest variable then fits in 72 columns. */
 const HEAD = 32;
 
-/** A help page for a terminal of so many columns; between 72 and 100 of them are used, 80 when that is not known. */
+/**
+ * Renders a help page for a terminal of this width. It uses 72 to 100 columns, or 80 if the width is unknown.
+ */
 export function renderHelp(sections: readonly HelpSection[], width: number, paint: Paint = plainly): string {
   const columns = Math.min(100, Math.max(72, Math.floor(width) || 80));
   return `${sections.map((section) => renderSection(section, columns, paint).join('\n')).join('\n\n')}\n`;
@@ -97,7 +99,7 @@ function renderSection(
   ];
 }
 
-/** The text follows the head on its line, or on the next one when there is a variable. */
+/** The text follows the head on its line, or on the next line if there is a variable. */
 function renderLine({ head, variable, text }: HelpLine, width: number, columns: number): readonly string[] {
   if (text === '') return [`  ${head}`];
   if (variable === undefined) return hang(`  ${head.padEnd(width)}  `, text, columns);
@@ -106,7 +108,7 @@ function renderLine({ head, variable, text }: HelpLine, width: number, columns: 
   return [...top, ...hang('      ', text, columns)];
 }
 
-/** Breaks a text at spaces; the lines after the first are indented as far as `lead` is long. */
+/** Breaks a text at spaces; further lines are indented by the length of `lead`. */
 function hang(lead: string, text: string, columns: number): readonly string[] {
   const lines: string[] = [];
   let line = lead;

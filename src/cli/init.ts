@@ -8,7 +8,10 @@ import { readArguments } from './arguments.ts';
 import { confirmed, note, print } from './terminal.ts';
 import { usages } from './usages.ts';
 
-/** Its import is a type, which is removed: so it runs where no package is installed, and whatever package.json says. */
+/**
+ * The module imports only a type, which Node removes, so it runs even where no package is installed, and
+ * whatever package.json says.
+ */
 const MODULE = `// Settings and code of this service; "portico help" lists all settings.
 import type { PorticoConfig } from 'portico';
 
@@ -29,8 +32,8 @@ export default {
 `;
 
 /**
- * `portico init`. Resolves to the exit code: 0, or 1 when the user said no. Overwrites nothing.
- * Rejects with UsageError where the folder has a configuration module.
+ * `portico init`. Resolves to the exit code: 0, or 1 when the user declined. Overwrites nothing. Rejects with
+ * UsageError if the folder has a configuration module.
  */
 export async function initCommand(argv: readonly string[]): Promise<number> {
   const args = readArguments(usages.init, argv);
@@ -66,7 +69,7 @@ export async function initCommand(argv: readonly string[]): Promise<number> {
   return 0;
 }
 
-/** Writes a file where there is none; resolves to whether it did. */
+/** Writes a file unless it exists; resolves to whether it wrote it. */
 async function write(path: string, text: string): Promise<boolean> {
   try {
     writeFileSync(path, text, { flag: 'wx' });
@@ -80,8 +83,9 @@ async function write(path: string, text: string): Promise<boolean> {
 }
 
 /**
- * Where npm finds this package for a project in `folder`: where it was installed from, which is a tarball, a registry or a
- * repository; otherwise, as after a global installation, the folder that it runs from, which npm links.
+ * The source from which npm can install this package for a project in `folder`: the tarball, registry or
+ * repository it came from. After a global installation, or in a checkout, the folder of the running package,
+ * which npm links.
  */
 function packageSource(folder: string): string {
   const root = fileURLToPath(PACKAGE_ROOT);
@@ -89,14 +93,14 @@ function packageSource(folder: string): string {
   const installed = installedFrom(root);
   if (installed === undefined) return local(root);
   if (!installed.startsWith('file:')) {
-    // The tarball of a registry; any other URL is a source of its own.
+    // A tarball of a registry stands for its version; any other URL is the source itself.
     return /\/-\/[^/]+\.tgz$/.test(installed) ? `^${readPackageInfo().version}` : installed;
   }
   const tarball = resolve(dirname(dirname(root)), installed.slice('file:'.length));
   return statSync(tarball, { throwIfNoEntry: false })?.isFile() ? local(tarball) : local(root);
 }
 
-/** What npm has noted about the installation of the package in `root`; undefined when it has noted nothing. */
+/** The source that npm has recorded for the package in `root`; undefined if there is no record. */
 function installedFrom(root: string): string | undefined {
   const modules = dirname(root);
   if (basename(modules) !== 'node_modules') return undefined;

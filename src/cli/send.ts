@@ -57,7 +57,7 @@ export async function sendCommand(argv: readonly string[]): Promise<number> {
   const given = args.value('--body');
   const body = given === undefined ? undefined : await readContent('--body', given);
   endWithReader();
-  // A body of one's own names its event itself, unless a header does.
+  // A body from --body names its event itself, unless a header names it.
   const isNamed = body === undefined || sendAs.layout.event.kind === 'header';
   if (event !== named && isNamed)
     note(`Sent as ${printable(event)}, the sender's own name for ${printable(named)}.`);
@@ -72,14 +72,14 @@ export async function sendCommand(argv: readonly string[]): Promise<number> {
   return INTERRUPTED;
 }
 
-/** Sends with a line of progress, which is cleared before anything else is printed. */
+/** Sends with a line of progress, and clears the line before anything else is printed. */
 async function sendShown(sending: Sending, signal: AbortSignal): Promise<Sent> {
   if (sending.count === 1) return sendAll(sending, signal, () => {});
   using progress = showProgress('Sending', sending.count);
   return await sendAll(sending, signal, progress.update);
 }
 
-/** Reads headers written as `name: text`; the names in lower case. Throws UsageError. */
+/** Parses headers written as `name: text`; names become lower case. Throws UsageError. */
 export function extraHeaders(lines: readonly string[]): Readonly<Record<string, string>> {
   return Object.fromEntries(
     lines.map((line) => {
@@ -94,12 +94,15 @@ export function extraHeaders(lines: readonly string[]): Readonly<Record<string, 
   );
 }
 
-/** The error for options that `portico send` cannot follow. */
+/** The error for options that `portico send` cannot use. */
 export function misuse(problem: string): UsageError {
   return new UsageError([problem], usages.send.topic);
 }
 
-/** The content of an option: its value itself, a file (`@file`) or standard input (`-`). Rejects with UsageError. */
+/**
+ * The content that an option gives: its value, a file (`@file`) or standard input (`-`). Rejects with
+ * UsageError.
+ */
 export async function readContent(flag: string, value: string): Promise<Buffer> {
   if (value === '-') return Buffer.concat(await process.stdin.toArray());
   if (!value.startsWith('@')) return Buffer.from(value);
@@ -110,7 +113,7 @@ export async function readContent(flag: string, value: string): Promise<Buffer> 
   }
 }
 
-/** The same, parsed as JSON. */
+/** Like `readContent`, parsed as JSON. */
 export async function readJson(flag: string, value: string): Promise<unknown> {
   const content = await readContent(flag, value);
   try {
@@ -120,7 +123,7 @@ export async function readJson(flag: string, value: string): Promise<unknown> {
   }
 }
 
-/** The receiver: the given one, or that of the webhook door of the configuration. Throws UsageError. */
+/** The receiver: the given one, or the webhook door of the configuration. Throws UsageError. */
 export function receiverOf(given: string | undefined, config: Config, { path, ownPath }: SendAs): Receiver {
   if (given !== undefined) {
     const url = URL.parse(given);
@@ -138,7 +141,7 @@ export function receiverOf(given: string | undefined, config: Config, { path, ow
   return own;
 }
 
-/** Prints the answers of the receiver; resolves to the exit code. */
+/** Prints the receiver's answers; resolves to the exit code. */
 export async function reportSent(
   sent: Sent,
   sending: Pick<Sending, 'receiver' | 'count'>,
@@ -196,20 +199,20 @@ function summaryOf(
 export interface Sending {
   readonly receiver: Receiver;
   readonly sendAs: SendAs;
-  /** By the sender's own name. */
+  /** The event by the sender's name. */
   readonly event: string;
   readonly data: unknown;
-  /** Sent byte for byte instead of a body built of event and data. */
+  /** If set, sent byte for byte instead of a body built from event and data. */
   readonly body: Uint8Array | undefined;
   readonly headers: Readonly<Record<string, string>>;
-  /** Undefined: a new one for each delivery. */
+  /** Undefined: a new id for each delivery. */
   readonly id: string | undefined;
   readonly count: number;
 }
 
 /** The outcome. */
 export interface Sent {
-  /** The number of answers by their status. */
+  /** The number of answers by status. */
   readonly statuses: ReadonlyMap<number, number>;
   readonly last: { readonly id: string; readonly reply: Reply } | undefined;
   /** Why the last delivery got no answer. */
@@ -217,8 +220,8 @@ export interface Sent {
 }
 
 /**
- * Sends deliveries one after the other until one gets no answer or the signal is aborted; `onSent` is called after
- * each with their number. Rejects with UsageError when one cannot be built or signed.
+ * Sends deliveries one at a time until one gets no answer or the signal is aborted; calls `onSent` with their
+ * number after each. Rejects with UsageError when a delivery cannot be built or signed.
  */
 export async function sendAll(
   { receiver, sendAs, event, data, body, headers, id, count }: Sending,
@@ -252,11 +255,11 @@ function built({ layout }: SendAs, parts: BodyParts): Uint8Array {
   }
 }
 
-/** The sender that a delivery is signed as. */
+/** The sender in whose name a delivery is signed. */
 export interface SendAs {
   /** The path of the webhook door for such deliveries. */
   readonly path: string;
-  /** Whether that path takes this scheme; otherwise --url is required. */
+  /** Whether that path accepts this scheme; if not, --url is required. */
   readonly ownPath: boolean;
   readonly layout: SourceLayout;
   readonly sign: Signer;
@@ -264,7 +267,9 @@ export interface SendAs {
 
 const unsigned: Signer = () => ({});
 
-/** The sender that the options describe. Throws UsageError, or ConfigError when webhook.sources cannot be used. */
+/**
+ * The sender that the options describe. Throws UsageError, or ConfigError if webhook.sources cannot be used.
+ */
 export function senderOf(args: CommandArguments, config: Config): SendAs {
   const name = args.value('--source');
   const source = name === undefined ? undefined : findSource(name, config);
@@ -275,7 +280,7 @@ export function senderOf(args: CommandArguments, config: Config): SendAs {
   if (scheme === 'none') return { path, ownPath, layout, sign: unsigned };
   const signature = source?.scheme === scheme ? source.signature : signatureOf(scheme, args);
   const secrets = secretsOf(args, scheme, source, config);
-  // /webhook without a secret takes deliveries without a token.
+  // Without a configured secret, /webhook accepts deliveries without a token.
   if (secrets.length === 0 && scheme === 'token') return { path, ownPath, layout, sign: unsigned };
   if (secrets.length === 0) throw misuse(`--scheme ${scheme} needs --secret or --secret-file`);
   try {
@@ -387,7 +392,7 @@ export function noAnswer({ origin }: URL, error: unknown): string {
   return `${origin} gave no answer: ${message || code}.`;
 }
 
-/** The cause: connecting to several addresses of a name fails with an error for each. */
+/** The innermost cause: connecting to several addresses of a name fails with one error for each. */
 function innermost(error: unknown): unknown {
   if (error instanceof AggregateError) return innermost(error.errors[0]);
   const { name, cause } = Object(error) as Error;

@@ -7,12 +7,12 @@ import { formatSpan } from '../inbox/delivery.ts';
 import type { OnCopy } from '../sql/backup/copy.ts';
 import { cell, pad, widthOf } from './deliveries/cells.ts';
 
-/** Writes lines for people, or JSON, to standard output; resolves when more can be written. */
+/** Writes text or JSON to standard output; resolves when it can take more. */
 export function print(text: string): Promise<void> {
   return write(printableLines(text));
 }
 
-/** Writes lines for people in which something is painted. */
+/** Writes lines that contain colours. */
 export function printPainted(text: string): Promise<void> {
   return write(paintedLines(text));
 }
@@ -22,7 +22,7 @@ export function printJson(value: unknown): Promise<void> {
   return print(`${JSON.stringify(value)}\n`);
 }
 
-/** Writes data as they are; a terminal gets them escaped. */
+/** Writes data unchanged; on a terminal, escaped. */
 export function printData(data: string | Uint8Array): Promise<void> {
   if (!process.stdout.isTTY) return write(data);
   return write(printableLines(typeof data === 'string' ? data : Buffer.from(data).toString()));
@@ -32,7 +32,10 @@ async function write(data: string | Uint8Array): Promise<void> {
   if (!process.stdout.write(data)) await once(process.stdout, 'drain');
 }
 
-/** From now on ends the process when standard output fails; with code 0 when its reader has closed it (`| head`). */
+/**
+ * From now on, ends the process when standard output fails; with code 0 if its reader has closed it (`|
+ * head`).
+ */
 export function endWithReader(): void {
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'EPIPE') process.exit(0);
@@ -41,7 +44,7 @@ export function endWithReader(): void {
   });
 }
 
-/** Writes a line for people to standard error. */
+/** Writes a line to standard error. */
 export function note(text: string): void {
   process.stderr.write(`${printableLines(text)}\n`);
 }
@@ -51,7 +54,9 @@ export function counted(count: number, one: string, many: string): string {
   return `${count.toLocaleString('en-US')} ${count === 1 ? one : many}`;
 }
 
-/** Asks on the terminal; only y or yes confirms. True without asking when standard input is no terminal. */
+/**
+ * Asks on the terminal; only y or yes confirms. Returns true without asking if standard input is no terminal.
+ */
 export async function confirmed(question: string, signal: AbortSignal): Promise<boolean> {
   if (!process.stdin.isTTY) return true;
   using terminal = createInterface({ input: process.stdin, output: process.stderr });
@@ -63,7 +68,7 @@ export async function confirmed(question: string, signal: AbortSignal): Promise<
   return /^\s*y(?:es)?\s*$/i.test(answer ?? '');
 }
 
-/** Shows the progress of a copy of a database; disposing of it clears the line. */
+/** Shows the progress of copying a database. Disposing of it clears the line. */
 export function showCopy(): Disposable & { readonly onCopy: OnCopy } {
   const shown = new DisposableStack();
   const lines = new Map<string, Progress>();
@@ -78,15 +83,18 @@ export function showCopy(): Disposable & { readonly onCopy: OnCopy } {
   };
 }
 
-/** The exit code of an interrupted command, as shells have it for SIGINT. */
+/** The exit code of an interrupted command: that of shells for SIGINT. */
 export const INTERRUPTED = 130;
 
-/** Milliseconds in which a further signal is ignored: some wrappers signal a process and then its group. */
+/**
+ * Time in which a further signal is ignored, in milliseconds: some wrappers signal a process and then its
+ * group.
+ */
 const ECHO = 1_000;
 
 /**
- * A signal that the first Ctrl+C or SIGTERM aborts instead of ending the process, until it is disposed of; the second
- * ends the process at once.
+ * A signal that the first Ctrl+C or SIGTERM aborts, instead of ending the process. The second ends the
+ * process at once. Disposing of it restores the default.
  */
 export function interruption(): AbortSignal & Disposable {
   const controller = new AbortController();
@@ -99,7 +107,7 @@ export function interruption(): AbortSignal & Disposable {
   process.on('SIGINT', onSignal).on('SIGTERM', onSignal);
   return Object.assign(controller.signal, {
     [Symbol.dispose]() {
-      // After the first signal an echo of it must not end the process before its report is out.
+      // An echo of the first signal must not end the process before its report is printed.
       if (first !== undefined) return;
       process.off('SIGINT', onSignal).off('SIGTERM', onSignal);
     },
@@ -112,19 +120,19 @@ interface ProgressScreen {
   write(text: string): unknown;
 }
 
-/** Progress of a long operation; disposing of it clears the line. */
+/** The progress of a long operation. Disposing of it clears the line. */
 export interface Progress extends Disposable {
   update(done: number): void;
 }
 
-/** Minimum time between two updates of the line on a terminal, in milliseconds. */
+/** Minimum time between two updates on a terminal, in milliseconds. */
 const REFRESH = 100;
 /** Minimum time between two lines elsewhere, and before the first, in milliseconds. */
 const REPORT = 3_000;
 
 /**
- * Shows progress towards `total` (undefined: not known): on a terminal in one line that changes, elsewhere with a
- * line every three seconds. `doing` is the start of the line. `now` is a clock in milliseconds.
+ * Shows progress towards `total` (undefined: unknown). On a terminal it updates one line; elsewhere it prints
+ * a line every three seconds. `doing` begins the line. `now` is a clock in milliseconds.
  */
 export function showProgress(
   doing: string,
@@ -160,14 +168,15 @@ function progressText(done: number, total: number | undefined, elapsed: number):
 }
 
 /**
- * Asks on the terminal for lines without echoing them; resolves to undefined when the user cancels.
- * Standard input must be a terminal.
+ * Asks for lines on the terminal without echoing them; resolves to undefined when the user cancels. Standard
+ * input must be a terminal.
  */
 export function readHidden(...questions: readonly string[]): Promise<readonly string[] | undefined> {
   const { stdin, stderr } = process;
   const { promise, resolve } = Promise.withResolvers<readonly string[] | undefined>();
   const muted = new Writable({ write: (_chunk, _encoding, done) => done() });
-  // One for all questions: what is pasted may answer several. Without a history, which would keep a password.
+  // One interface for all questions, because pasted text may answer several. No history, because it would
+  // keep a password.
   const terminal = readline.createInterface({ input: stdin, output: muted, terminal: true, historySize: 0 });
   const lines: string[] = [];
   const ask = () => stderr.write(questions[lines.length] ?? '');
@@ -178,7 +187,7 @@ export function readHidden(...questions: readonly string[]): Promise<readonly st
     else terminal.close();
   });
   terminal.on('SIGINT', () => terminal.close());
-  // Ctrl+D only ends an empty line by itself.
+  // On its own, readline ends at Ctrl+D only on an empty line.
   stdin.on('keypress', (_text, key) => {
     if (key.ctrl && key.name === 'd') terminal.close();
   });
@@ -195,11 +204,16 @@ export function readHidden(...questions: readonly string[]): Promise<readonly st
 export interface Column<T> {
   readonly title: string;
   readonly text: (row: T) => string;
-  /** Aligned to the right, as numbers are. Default: false. */
+  /** Aligns to the right, as for numbers. Default: false. */
   readonly right?: boolean;
-  /** Minimum width in columns of the terminal when the table is too wide. Default: it is never cut. */
+  /**
+   * Minimum width, in columns, to which a table that is too wide may cut this one. Default: it is never cut.
+   */
   readonly least?: number;
-  /** Left out when cutting is not enough; the highest number first. Default: never. */
+  /**
+   * Order in which columns are omitted when cutting is not enough, the highest number first. Default: never
+   * omitted.
+   */
   readonly dispensable?: number;
 }
 
@@ -210,7 +224,10 @@ interface Sized<T> {
 
 const GAP = 2;
 
-/** The lines of a table, at most `width` columns wide where its columns allow. Default: as wide as its content. */
+/**
+ * Renders a table, at most `width` terminal columns wide if its columns allow it. Default: as wide as its
+ * content.
+ */
 export function renderTable<T>(
   columns: readonly Column<T>[],
   rows: readonly T[],
@@ -229,7 +246,7 @@ export function renderTable<T>(
   return [line(({ title }) => title), ...rows.map((row) => line(({ text }) => text(row)))];
 }
 
-/** Cuts columns, the widest first; when that is not enough it leaves one out and starts over. */
+/** Cuts the widest columns first; if that is not enough, omits a column and starts over. */
 function fit<T>(columns: readonly Sized<T>[], width: number): readonly Sized<T>[] {
   const cut = columns.map((each) => ({ ...each }));
   while (totalOf(cut) > width) {

@@ -7,11 +7,11 @@ import { maskText } from './masking.ts';
 import type { Operation, Operations, Routes, WriteOperation } from './operations.ts';
 import type { DoorOptions } from './options.ts';
 
-/** Maximum number of events in a reply: the latest. */
+/** Maximum number of events in a reply; it shows the latest. */
 const LIMIT = 1_000;
 const TIME = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+ -]\d{2}:?\d{2})$/;
 
-/** The auditevents endpoint, with the parameters and the wire shape of Actuator: refusals of all doors, and actions. */
+/** The auditevents endpoint: refusals of all doors, and actions. Parameters and format are Actuator's. */
 export function auditEventsEndpoint(
   store: Pick<AuditStore, 'find'>,
   { secrets }: Pick<DoorOptions, 'secrets'>,
@@ -55,7 +55,7 @@ function textOf(name: string, value: unknown): string | undefined {
 
 function timeOf(text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
-  // A plus sign in a query is a space.
+  // URLSearchParams decodes the plus sign of a time zone as a space.
   const time = TIME.test(text) ? Date.parse(text.replace(' ', '+')) : Number.NaN;
   if (Number.isNaN(time)) {
     throw new HttpProblem(400, 'AUDIT_QUERY', 'after has to be a time of ISO 8601 like 2026-01-01T00:00:00Z');
@@ -70,7 +70,7 @@ interface Action {
 
 type Describe = (ctx: RequestContext, body: unknown) => Action;
 
-/** What a write to these endpoints does; to all others it is a write. */
+/** Describes the writes to audited endpoints; for all others the type is `write`. */
 const WRITES: Readonly<Record<string, Describe>> = {
   loggers: ({ param, query }, body) => {
     const { configuredLevel = null, for: forTime = query.for } = Object(body) as Readonly<
@@ -86,13 +86,13 @@ const WRITES: Readonly<Record<string, Describe>> = {
   },
   shutdown: () => ({ type: 'SHUTDOWN_REQUESTED' }),
 };
-/** What a read of these endpoints does: they show everything that the process knows. */
+/** Describes the reads of endpoints that reveal all data of the process. */
 const READS: Readonly<Record<string, Describe>> = {
   heapdump: () => ({ type: 'HEAP_DUMPED' }),
   cpuprofile: () => ({ type: 'CPU_PROFILED' }),
 };
 
-/** The routes of an endpoint, with what is done by them recorded once it has succeeded. */
+/** The routes of an endpoint, which record each operation in the audit log once it has succeeded. */
 export function auditedRoutes(routes: Routes, endpoint: string, audit: Audit | undefined): Routes {
   if (audit === undefined) return routes;
   const record = (describe: Describe, ctx: RequestContext, body: unknown) => {

@@ -9,8 +9,8 @@ import { addOperations, type Operation } from './operations.ts';
 const ORIGIN = '{origin}';
 
 /**
- * Adds the base path itself: absolute links to everything exposed, and a page for browsers. `pages` are those for people,
- * which only that page names.
+ * Adds the base path itself: absolute links to everything exposed, and a page for browsers. Only that page
+ * lists `pages`.
  */
 export function addDiscovery(
   scope: FastifyInstance,
@@ -36,7 +36,7 @@ function linksOf(basePath: string, endpoints: readonly Exposed[]): string {
   return JSON.stringify({ _links: { self: link(''), ...Object.fromEntries(links) } });
 }
 
-/** Named as by Actuator: `/env/{toMatch}` is `env-toMatch`. */
+/** Named as in Actuator: `/env/{toMatch}` is `env-toMatch`. */
 function linkName(path: string): string {
   return path.slice(1).replace(/\/\{\*?(.*)\}$/, '-$1');
 }
@@ -47,14 +47,14 @@ interface PageLink {
   readonly about: string;
 }
 
-/** The page at the base path for browsers: every endpoint with one line about it. */
+/** The page at the base path for browsers: each endpoint with a line about it. */
 function discoveryPage(
   prefix: string,
   endpoints: readonly Exposed[],
   { name, version }: Build,
   pages: readonly PageLink[] = [],
 ): Reply {
-  // Relative to the page's own URL, so that they also work behind a proxy that adds a prefix.
+  // Relative to the page's own URL, so that links also work behind a proxy that adds a prefix.
   const base = `.${prefix.slice(prefix.lastIndexOf('/'))}`;
   const page = linksPage(
     `${name} ${version}`,
@@ -67,7 +67,7 @@ function discoveryPage(
   return { ...page, headers: { ...NEGOTIATED_HEADERS, ...page.headers } };
 }
 
-/** Whether a path holds a placeholder, so that no link can lead there. */
+/** Whether a path contains a placeholder, so that it cannot be a link. */
 function isTemplate(path: string): boolean {
   return path.includes('{');
 }
@@ -83,7 +83,10 @@ function linked({ about, routes }: Exposed, base: string, prefix: string): Linke
 
 const HOST = /^(?:[\w.-]+|\[[\da-f:.]+\])(?::\d+)?$/i;
 
-/** Scheme and host as the client, or a trusted proxy, sent them; our own address when that is no host. */
+/**
+ * Scheme and host as the client, or a trusted proxy, sent them; the door's own address if that is no valid
+ * host.
+ */
 export function originOf({ protocol, host, socket }: FastifyRequest): string {
   const scheme = protocol === 'https' ? 'https' : 'http';
   if (HOST.test(host)) return `${scheme}://${host}`;

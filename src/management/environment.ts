@@ -5,13 +5,13 @@ import type { ShowValue } from './masking.ts';
 /** The configuration of the process, by source. */
 export interface Environment {
   readonly activeProfiles: readonly string[];
-  /** The strongest first. */
+  /** Strongest source first. */
   readonly propertySources: readonly PropertySource[];
 }
 
 /**
- * The properties of all sources, or those whose names are wanted. One that a stronger source sets too, under its own name
- * or that of its option, has the name of that source as `overriddenBy`.
+ * The properties of all sources, or those that `wanted` selects. If a stronger source also sets a property,
+ * under its own name or that of its option, `overriddenBy` names that source.
  */
 export function describeEnvironment(
   { activeProfiles, propertySources }: Environment,
@@ -37,12 +37,12 @@ export function describeEnvironment(
   };
 }
 
-/** The keys of options, by the names that a source has for them. */
+/** The keys of options, by their names in a source. */
 function optionKeys(aliases: PropertySource['aliases'] = new Map()): ReadonlyMap<string, string> {
   return new Map(Array.from(aliases, ([key, own]) => [own, key]));
 }
 
-/** One property: its value, and the one of every source. Undefined when no source has it. */
+/** One property: its value, and its value in each source. Undefined if no source has it. */
 export function describeProperty(environment: Environment, name: string, show: ShowValue) {
   const { activeProfiles, propertySources } = environment;
   // REST_PORT is rest.port, which other sources may set.

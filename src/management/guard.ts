@@ -10,15 +10,15 @@ import type { DoorOptions } from './options.ts';
 
 const PRINCIPALS = new WeakMap<FastifyRequest, Principal>();
 
-/** The user of a request that came through the guard; undefined where the door is not secured. */
+/** The user of a request that has passed the guard; undefined if the door is not secured. */
 export function principalOf(request: FastifyRequest): Principal | undefined {
   return PRINCIPALS.get(request);
 }
 
 /**
- * The hook that lets only the configured users through (CONTRACT.md#authentication): 401 without proper credentials, 403 without the
- * role. Undefined when no user is configured: then the door is not secured. It belongs to the scope of the base path,
- * so that the router decides what is under it and not a second reading of the URL.
+ * The hook that admits only the configured users (CONTRACT.md#authentication): 401 without valid credentials,
+ * 403 without the role. Undefined if no user is configured: then the door is not secured. It belongs to the
+ * scope of the base path, so that the router, and not a second parser, decides which URLs it guards.
  */
 export function guard(
   { users, role, maxFailedLogins }: Pick<DoorOptions, 'users' | 'role' | 'maxFailedLogins'>,
@@ -44,7 +44,7 @@ export function guard(
   };
 }
 
-/** An exposed endpoint with the routes that its access leaves. */
+/** An exposed endpoint with the routes that its access permits. */
 export interface Exposed extends Pick<ManagementEndpoint, 'id' | 'about'> {
   readonly routes: Routes;
 }
@@ -52,12 +52,12 @@ export interface Exposed extends Pick<ManagementEndpoint, 'id' | 'about'> {
 /** Which endpoints are exposed. */
 export type ExposureRules = Pick<DoorOptions, 'include' | 'exclude' | 'access'>;
 
-/** Whether an endpoint without an access level of its own is exposed. */
+/** Whether an endpoint is exposed that has no access level of its own. */
 export function isExposed(id: string, { include, exclude, access = {} }: ExposureRules): boolean {
   return exposure(include, exclude)(id) && accessRules(access)(id, undefined) !== 'none';
 }
 
-/** The endpoints that are exposed in a scope and whose access leaves an operation, in their order. */
+/** The exposed endpoints of a scope whose access permits at least one operation, in order. */
 export function exposedEndpoints(
   scope: FastifyInstance,
   endpoints: readonly ManagementEndpoint[],
@@ -84,7 +84,10 @@ export function withoutWrites(routes: Routes): Routes {
   );
 }
 
-/** Whether an endpoint is exposed: named by `include`, or `*` there, and not by `exclude` (CONTRACT.md#management-endpoints). */
+/**
+ * Whether an endpoint is exposed: `include` contains its id or `*`, and `exclude` contains neither
+ * (CONTRACT.md#management-endpoints).
+ */
 export function exposure(include: readonly string[], exclude: readonly string[]): (id: string) => boolean {
   const included = matcher(include);
   const excluded = matcher(exclude);

@@ -1,4 +1,4 @@
-// What programs import as `portico/management`.
+// The exports of `portico/management`.
 
 export { ExchangeLog } from '@portico/transport';
 export type { CustomEndpoint, EndpointRequest, EndpointWrite } from '../config/schema/endpoints.ts';

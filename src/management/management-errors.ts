@@ -9,26 +9,29 @@ import {
 } from '@portico/transport';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 
-/** On every reply of this door: it is about this moment and for this reader. */
+/** The headers of every reply of this door, whose content depends on the time and the user. */
 export const COMMON_HEADERS = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' } as const;
 
-/** On a reply whose content the Accept header chooses. */
+/** The headers of a reply whose content depends on the Accept header. */
 export const NEGOTIATED_HEADERS = { ...COMMON_HEADERS, vary: 'accept' } as const;
 
-/** The reply of a write that has nothing to say. */
+/** The reply to a successful write without a result. */
 export const NO_CONTENT: Reply = { status: 204, type: '', body: '', headers: COMMON_HEADERS };
 
-/** A value as JSON, under the media type that the client prefers. */
+/** A value as JSON, in the media type that the client prefers. */
 export function jsonReply(ctx: Pick<RequestContext, 'headers'>, value: unknown): Reply {
   return jsonTextReply(ctx, JSON.stringify(value));
 }
 
-/** The same for JSON that is written already. */
+/** Like `jsonReply`, for serialised JSON. */
 export function jsonTextReply({ headers }: Pick<RequestContext, 'headers'>, body: string | Buffer): Reply {
   return { status: 200, type: mediaTypeFor(headers.accept), body, headers: COMMON_HEADERS };
 }
 
-/** Every refusal of this door is one small JSON object. What is no refusal of our own has only its reason phrase. */
+/**
+ * Every refusal of this door is one small JSON object. An error that is no HttpProblem shows only its reason
+ * phrase.
+ */
 export const managementErrors: ErrorFormat = {
   contentType: 'application/json',
   headers: COMMON_HEADERS,
@@ -38,38 +41,38 @@ export const managementErrors: ErrorFormat = {
   },
 };
 
-// Created once, because the stack of a refusal is not used.
-/** The refusal of a path that no endpoint answers. */
+// Created once; nothing uses a refusal's stack.
+/** The refusal of a path without an endpoint. */
 export const NOT_FOUND = new HttpProblem(404, 'NOT_FOUND', 'There is no such endpoint');
-/** The refusal without proper credentials. */
+/** The refusal of a request without valid credentials. */
 export const UNAUTHORIZED = new HttpProblem(401, 'UNAUTHORIZED', 'This needs a user name and a password', {
   headers: { 'www-authenticate': 'Basic realm="portico", charset="UTF-8"' },
 });
 /** The refusal of a user without the required role. */
 export const FORBIDDEN = new HttpProblem(403, 'FORBIDDEN', 'This user does not have the role for it');
 
-/** The refusal of a method that a path does not take; `allow` lists those that it takes. */
+/** The refusal of a method; `allow` lists the methods that the path takes. */
 export function methodNotAllowed(allow: string): HttpProblem {
   const message = 'The path does not take this method; Allow names those that it takes';
   return new HttpProblem(405, 'METHOD_NOT_ALLOWED', message, { headers: { allow } });
 }
 
-/** Answers with an error in the door's format; a fault of ours is logged. */
+/** Answers with an error in the door's format, and logs an internal error. */
 export function refuse(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   return sendProblem(managementErrors, error, request, reply);
 }
 
-/** The media types of this door's JSON, the preferred one first. */
+/** The media types of this door's JSON, most preferred first. */
 export const MEDIA_TYPES = [
   'application/vnd.spring-boot.actuator.v3+json',
   'application/vnd.spring-boot.actuator.v2+json',
   'application/json',
 ] as const;
 
-/** One of them. */
+/** A media type of this door's JSON. */
 export type MediaType = (typeof MEDIA_TYPES)[number];
 
-/** The one that an Accept header wants most; a header that accepts none of them gets the first. */
+/** The media type that an Accept header prefers; the first one if it accepts none. */
 export function mediaTypeFor(accept: string | undefined): MediaType {
   return preferred(accept, MEDIA_TYPES) ?? MEDIA_TYPES[0];
 }

@@ -35,10 +35,10 @@ import { basePrefix, checkCustomEndpoints, type DoorOptions, type ManagementOpti
 import { registerWithAdmin } from './spring-boot-admin.ts';
 
 /**
- * The management door (CONTRACT.md#management-endpoints) as a Fastify plugin. Everything it adds stays in two scopes of its
- * own: the base path, guarded when users are configured, and the open probes beside it.
- * Fails with HealthCheckNameError, ManagementOptionsError, UserNameError, EmptySecretError or PasswordHashError
- * for invalid options.
+ * The management door (CONTRACT.md#management-endpoints) as a Fastify plugin. Everything it adds stays in two
+ * encapsulated scopes: the base path, guarded if users are configured, and the open probes. Fails with
+ * HealthCheckNameError, ManagementOptionsError, UserNameError, EmptySecretError or PasswordHashError for
+ * invalid options.
  */
 export const management: FastifyPluginAsync<ManagementOptions> = async (app, given) => {
   const options = withDefaults(given, app);
@@ -63,12 +63,12 @@ export const management: FastifyPluginAsync<ManagementOptions> = async (app, giv
   app.register(
     async (scope) => {
       prepareScope(scope);
-      // A hook, so that it also sees requests for unknown paths.
+      // A hook also sees requests for unknown paths.
       if (guardHook !== undefined) scope.addHook('onRequest', guardHook);
       answerUnknownPaths(scope, prefix);
       const exposed = exposedEndpoints(scope, endpoints, options);
       documents.exposed = exposed;
-      // At `/` discovery would replace the application's own start page.
+      // At `/`, discovery would replace the application's own start page.
       const pages = servesConsole(options) ? [CONSOLE_LINK] : [];
       if (prefix !== '') addDiscovery(scope, exposed, options.build, pages);
       for (const { id, routes } of exposed) addRoutes(scope, auditedRoutes(routes, id, options.audit));
@@ -78,13 +78,13 @@ export const management: FastifyPluginAsync<ManagementOptions> = async (app, giv
   );
 };
 
-/** For the page that lists what is below the base path, not for programs. */
+/** Listed on the page for browsers, but not in JSON. */
 const CONSOLE_LINK = {
   path: '/console',
   about: 'The console: the service at a glance, and what a person can do with it.',
 };
 
-/** Every endpoint whose data the options give, exposed or not. */
+/** Every endpoint for which the options provide data, exposed or not. */
 function allEndpoints(
   options: DoorOptions,
   health: HealthView,
@@ -122,7 +122,7 @@ function allEndpoints(
 
 const METHOD_NOT_ALLOWED = methodNotAllowed('GET, HEAD, OPTIONS');
 
-/** Answers what is under the base path but no endpoint. */
+/** Answers paths below the base path that have no endpoint. */
 function answerUnknownPaths(scope: FastifyInstance, prefix: string): void {
   try {
     scope.setNotFoundHandler(answer);
@@ -132,21 +132,23 @@ function answerUnknownPaths(scope: FastifyInstance, prefix: string): void {
       { cause },
     );
   }
-  // A catch-all route of the application, for its web pages say, would otherwise win over a not-found handler.
+  // Otherwise a catch-all route of the application, such as one for its web pages, would win over a not-found
+  // handler.
   if (prefix !== '') answerBeforeBody(scope, '/*', scope.supportedMethods, answer);
 }
 
 function answer(request: FastifyRequest, reply: FastifyReply): FastifyReply {
-  // A method that Fastify has no routes for comes here even on a known path.
+  // Methods for which Fastify has no routes arrive here even for a known path.
   const [path = ''] = request.url.split('?', 1);
   const known = !path.includes('*') && request.server.hasRoute({ method: 'GET', url: path });
   return refuse(known ? METHOD_NOT_ALLOWED : NOT_FOUND, request, reply);
 }
 
 /**
- * The options with their defaults: the four standard endpoints and those of `endpoints` at /actuator, not secured, no
- * values shown, the passwords of users redacted; the build of the nearest package.json, no health checks, meters of the process, the environment; ready
- * while the application listens. What is opened here closes with `app`.
+ * The options with their defaults: the four standard endpoints and those of `endpoints` at /actuator, not
+ * secured, no values shown, the passwords of users redacted; the build of the nearest package.json, no health
+ * checks, meters of the process, the environment; ready while the application listens. Everything opened here
+ * closes with `app`.
  */
 function withDefaults(options: ManagementOptions, app: FastifyInstance): DoorOptions {
   const { endpoints = [], users = [] } = options;

@@ -7,15 +7,18 @@ export type { Access } from '../config/options/access.ts';
 
 /** How access is configured. */
 export interface AccessRules {
-  /** For endpoints that `endpoints` does not name; default each endpoint's own. */
+  /** For endpoints that `endpoints` does not name. Default: each endpoint's own level. */
   readonly default?: Access | undefined;
-  /** By endpoint id; case, `-` and `.` do not count. */
+  /** By endpoint id; case, `-` and `.` are ignored. */
   readonly endpoints?: ReadonlyMap<string, Access> | undefined;
-  /** Upper bound for all endpoints; default unrestricted. */
+  /** Upper bound for all endpoints. Default: unrestricted. */
   readonly max?: Access | undefined;
 }
 
-/** Gives the access to an endpoint by its id and its own level, which holds unless one is configured. */
+/**
+ * Returns a function from an endpoint's id and own level to its access; the own level applies unless one is
+ * configured.
+ */
 export function accessRules(rules: AccessRules): (id: string, own: Access | undefined) => Access {
   const { max = 'unrestricted', endpoints = new Map<string, Access>() } = rules;
   const named = new Map(Array.from(endpoints, ([id, level]) => [comparableEndpointId(id), level]));
@@ -25,21 +28,24 @@ export function accessRules(rules: AccessRules): (id: string, own: Access | unde
   };
 }
 
-/** Replaces a value that may not be shown. */
+/** Shown instead of a secret value. */
 export const MASK = '******';
 
-/** When the values of properties are shown; only authorised requests get past the guard. */
+/** When to show the values of properties. Only authorised requests pass the guard. */
 export type ShowValues = 'never' | 'when-authorized' | 'always';
 
-/** Found anywhere in a name, without its separators: hiding a harmless value is better than showing a secret. */
+/**
+ * Matched anywhere in a name, ignoring separators: it is better to hide a harmless value than to show a
+ * secret.
+ */
 const SECRET_PARTS =
   /password|passwd|passphrase|secret|token|key|credential|authorization|cookie|session|dsn|databaseurl|connectionstring|jwt|bearer|signature|applicationjson|vcapservices/;
 
-/** Found as a word of a name. PWD alone is the working directory. */
+/** Matched as a word of a name. PWD alone is the working directory. */
 const SECRET_WORDS = new Set(['pass', 'auth', 'pat', 'salt', 'otp', 'pin', 'sas', 'cred', 'creds']);
 const PASSWORD_WORD = /[^a-z]pwd$|^pwd[^a-z]/;
 
-/** Whether a property is named like a secret, in whatever style: `DB_PASSWORD`, `apiKey`, `database.url`. */
+/** Whether a property's name suggests a secret, in any style: `DB_PASSWORD`, `apiKey`, `database.url`. */
 export function isSecretName(name: string): boolean {
   const words = name
     .replace(/([a-z0-9])([A-Z])/g, '$1.$2')
@@ -49,15 +55,15 @@ export function isSecretName(name: string): boolean {
   return PASSWORD_WORD.test(words.join('.')) && words.join('') !== 'oldpwd';
 }
 
-// Parsers of web URLs take any number of slashes, backslashes too, and ignore line breaks and tabs.
+// Parsers of web URLs accept any number of slashes and backslashes, and ignore line breaks and tabs.
 const START = String.raw`(?:[/\\][\t\r\n]*[/\\]|\b(?:https?|wss?|ftp):)[/\\\t\r\n]*(?![/\\\t\r\n])`;
 const AUTHORITY = new RegExp(`(${START})([^/?#]*)`, 'gi');
 const TORN_AUTHORITY = new RegExp(String.raw`(${START})(?!\*{6}@)([^/?#@]*)[/?#][^\n]{0,2000}@`, 'gi');
 const HOST = /^(?:[\w.-]+|\[[\da-f:.]+\])?(?::\d*)?(?:,|$)/i;
 
 /**
- * Masks the userinfo of every URL in a text: `postgres://me:secret@host` has `******@host`.
- * A password may hold an unescaped `/`, `?` or `#`: then everything up to the last `@` goes.
+ * Masks the userinfo of every URL in a text: `postgres://me:secret@host` becomes `postgres://******@host`. A
+ * password may contain an unescaped `/`, `?` or `#`: then it masks everything up to the last `@`.
  */
 export function maskUserinfo(text: string): string {
   if (!text.includes('@')) return text;
@@ -71,17 +77,22 @@ export function maskUserinfo(text: string): string {
     );
 }
 
-// The lookbehind keeps it linear: only the first letter of a word can start a name.
+// The lookbehind keeps matching linear: only the first letter of a word can start a name.
 const ASSIGNMENT = /(?<![\w.-])([\w.-]+)=(?:"[^"]*"|'[^']*'|[^\s&;]+)/g;
 
-/** Masks the userinfo of URLs and the values of secrets in a text, as in `host=db password=x` or `?token=x`. */
+/**
+ * Masks the userinfo of URLs and the values of secrets in a text, as in `host=db password=x` or `?token=x`.
+ */
 export function maskSecrets(text: string): string {
   return maskUserinfo(text).replace(ASSIGNMENT, (whole, name: string) =>
     isSecretName(name) ? `${name}=${MASK}` : whole,
   );
 }
 
-/** Masks the known secrets in a text too: a copy of one may be anywhere, such as in a message of a driver. */
+/**
+ * Like `maskSecrets`, and masks the known secrets too: any text may contain a copy, such as a driver's
+ * message.
+ */
 export function maskText(text: string, { texts }: SecretTexts): string {
   return maskSecrets(hideSecrets(text, texts));
 }
@@ -90,8 +101,8 @@ export function maskText(text: string, { texts }: SecretTexts): string {
 export type ShowValue = (name: string, property: Pick<Property, 'value' | 'secret'>) => unknown;
 
 /**
- * Shows values, with `secrets` redacted in all of them. Only plain values and lists of them are shown; of others the
- * type is.
+ * Shows values, with `secrets` redacted in all of them. It shows plain values and lists of them; of others,
+ * only the type.
  */
 export function valueShower(showValues: ShowValues, secrets: SecretTexts): ShowValue {
   return (name, { value, secret }) => {

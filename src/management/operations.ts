@@ -16,19 +16,19 @@ import { COMMON_HEADERS, MEDIA_TYPES, methodNotAllowed, NOT_FOUND, refuse } from
 /** Answers a read. Throws HttpProblem. */
 export type Operation = (ctx: RequestContext) => MaybePromise<Reply>;
 
-/** Answers a write; `body` is what its JSON holds, undefined when it is empty. Throws HttpProblem. */
+/** Answers a write; `body` is its parsed JSON, undefined if it is empty. Throws HttpProblem. */
 export type WriteOperation = (ctx: RequestContext, body: unknown) => MaybePromise<Reply>;
 
-/** What a path of this door answers, by method. */
+/** The operations of a path, by method. */
 export interface Operations {
   readonly get?: Operation | undefined;
-  /** Type and headers of the reply to HEAD; those of GET, which then runs, when absent. */
+  /** Type and headers of the reply to HEAD. Default: those of GET, which then runs. */
   readonly head?: (headers: IncomingHttpHeaders) => Pick<Reply, 'type' | 'headers'>;
   readonly post?: WriteOperation | undefined;
   readonly delete?: WriteOperation | undefined;
-  /** False when an operation needs Fastify's own request; default true. */
+  /** False if an operation needs Fastify's own request. Default: true. */
   readonly fast?: boolean;
-  /** Whether something is at the path with this last parameter; otherwise every method gets 404. Default: always. */
+  /** Whether the path exists with this last parameter; if not, every method gets 404. Default: always. */
   readonly exists?: (param: string) => boolean;
 }
 
@@ -36,7 +36,7 @@ export interface Operations {
 export type Routes = Readonly<Record<string, Operations>>;
 
 /**
- * Adds a path with what it answers. OPTIONS lists its methods, as clients look for it before they offer to write;
+ * Adds a path with its operations. OPTIONS lists its methods, as clients check it before they offer to write;
  * every other method gets 405 before its body is read.
  */
 export function addOperations(
@@ -73,7 +73,7 @@ export function addOperations(
   );
 }
 
-/** Prepares a scope for operations: errors in the door's format, bodies byte for byte. */
+/** Prepares a scope for operations: errors in the door's format, bodies as raw bytes. */
 export function prepareScope(scope: FastifyInstance): void {
   scope.setErrorHandler(refuse);
   readRawBodies(scope);
@@ -124,14 +124,15 @@ function writeEndpoint(operation: WriteOperation): Endpoint {
   };
 }
 
-/** More than any operation of this door takes, in bytes. */
+/** Maximum size of a body in bytes; every operation takes less. */
 const BODY_LIMIT = 64 * 1024;
 
 const NO_JSON = new HttpProblem(415, 'NO_JSON', 'Send the body as application/json');
 
 /**
- * Refuses a write before its body is read: one from another site, and a body under none of the three media types. A
- * form is none of them, so that a page of another site cannot write in a browser without Sec-Fetch-Site either.
+ * Refuses a write before its body is read if it comes from another site, or if its body has none of the three
+ * media types. Forms have none of them, so a page of another site cannot write even in a browser without
+ * Sec-Fetch-Site.
  */
 function refuseWrite(ctx: RequestContext, bodyLength: number): void {
   refuseCrossSite(ctx);
@@ -144,7 +145,7 @@ function refuseWrite(ctx: RequestContext, bodyLength: number): void {
   if (!MEDIA_TYPES.some((type) => type === mediaType)) throw NO_JSON;
 }
 
-/** What a body holds: strict JSON, undefined when it is empty. Throws HttpProblem. */
+/** Parses a body as strict JSON; undefined if it is empty. Throws HttpProblem. */
 function parseWrite(body: Buffer): unknown {
   return body.length === 0 ? undefined : parseJsonBody(body);
 }

@@ -21,66 +21,69 @@ import { type Environment, ManagementOptionsError } from './environment.ts';
 import type { AccessRules, ShowValues } from './masking.ts';
 import type { SpringBootAdminOptions } from './spring-boot-admin.ts';
 
-/** All options of the management door; the program that registers it gives some of them. */
+/** All options of the management door; an embedding program gives some of them. */
 export interface DoorOptions {
-  /** Such as `/actuator`, or `/` for everything but the probes. */
+  /** Such as `/actuator`, or `/` for all paths but the probes. */
   readonly basePath: string;
-  /** The names of exposed endpoints, or `*`; case, `-` and `.` do not count. */
+  /** Ids of exposed endpoints, or `*`; case, `-` and `.` are ignored. */
   readonly include: readonly string[];
-  /** Wins over `include`. */
+  /** Takes precedence over `include`. */
   readonly exclude: readonly string[];
-  /** The access to exposed endpoints; default each endpoint's own. */
+  /** The access to exposed endpoints. Default: each endpoint's own level. */
   readonly access?: AccessRules | undefined;
   readonly showValues: ShowValues;
   /** Secrets to redact in every text. */
   readonly secrets: SecretTexts;
-  /** Without any the door is not secured. */
+  /** If empty, the door is not secured. */
   readonly users: readonly BasicUser[];
-  /** The role that a user needs; none when undefined. */
+  /** The role that a user needs; undefined: none. */
   readonly role: string | undefined;
-  /** Failed log-ins of one address within a minute after which it gets 429; default 10, 0 for no limit. */
+  /**
+   * Number of failed log-ins from one address within a minute after which it gets 429. Default: 10; 0 for no
+   * limit.
+   */
   readonly maxFailedLogins?: number | undefined;
   readonly build: Build;
-  /** The commit that it was built from; a function is called once, by the first request for it. */
+  /** The commit of the build; the first request for it calls the function, once. */
   readonly git?: GitSource | undefined;
-  /** The parts of /info; default build and git. */
+  /** The parts of /info. Default: build and git. */
   readonly info?: readonly InfoPart[] | undefined;
   readonly health: HealthRegistry;
-  /** By name; `liveness` and `readiness` exist unless they are replaced. */
+  /** By name; `liveness` and `readiness` exist unless these replace them. */
   readonly healthGroups?: ReadonlyMap<string, HealthGroupOptions> | undefined;
-  /** Who sees the components of a health status; default when-authorized. */
+  /** Who sees the components of a health status. Default: when-authorized. */
   readonly showDetails?: ShowDetails | undefined;
   readonly readiness: Readiness;
   readonly metrics: Metrics;
   readonly environment: Environment;
-  /** What /configprops shows. Without it there is no such endpoint; the same holds for those below. */
+  /** The data of /configprops. Without it the endpoint does not exist; the same holds for those below. */
   readonly configuration?: readonly EffectiveOption[] | undefined;
-  /** What /loggers shows and changes. */
+  /** The loggers that /loggers shows and changes. */
   readonly loggers?: Loggers | undefined;
-  /** What /httpexchanges shows. */
+  /** The data of /httpexchanges. */
   readonly exchanges?: ExchangeLog | undefined;
-  /** What /auditevents shows. */
+  /** The data of /auditevents. */
   readonly auditEvents?: Pick<AuditStore, 'find'> | undefined;
-  /** Where actions are recorded; default nowhere. */
+  /** Records actions. Default: not recorded. */
   readonly audit?: Audit | undefined;
-  /** What /deliveries shows and replays. */
+  /** The deliveries that /deliveries shows and replays. */
   readonly deliveries?: DeliveriesView | undefined;
-  /** What /history shows. */
+  /** The data of /history. */
   readonly history?: History | undefined;
-  /** What /requests shows. */
+  /** The data of /requests. */
   readonly requests?: RequestTail | undefined;
-  /** What /logtail shows. */
+  /** The data of /logtail. */
   readonly logTail?: LogTail | undefined;
-  /** What the console shows beside the endpoints. */
+  /** The data that the console shows in addition to the endpoints. */
   readonly console?: ConsoleView | undefined;
-  /** What /mappings shows, by door. */
+  /** The data of /mappings, by door. */
   readonly mappings?: Mappings | undefined;
-  /** What POST /shutdown calls. */
+  /** Called by POST /shutdown. */
   readonly shutDown?: (() => void) | undefined;
   readonly endpoints: readonly CustomEndpoint[];
-  /** What /openapi describes beside this door. */
+  /** The other doors that /openapi describes. */
   readonly apis?: ApiSources | undefined;
-  /** The Spring Boot Admin server to register with; default none. */
+  /** The Spring Boot Admin server to register with. Default: none. */
   readonly springBootAdmin?: SpringBootAdminOptions | undefined;
 }
 
@@ -100,10 +103,10 @@ export function basePrefix(basePath: string): string {
   return prefix;
 }
 
-/** Refuses custom endpoints that cannot be reached, or have the id of another one. */
+/** Refuses custom endpoints that cannot be reached, or that share an id. */
 export function checkCustomEndpoints(endpoints: readonly CustomEndpoint[], prefix: string): void {
   const probes = prefix === '' ? PROBE_PATHS.map((path) => path.slice(1)) : [];
-  // Field by field: an instance of a class has its operations from its prototype.
+  // Copied field by field, because an instance of a class has its operations on its prototype.
   const value = endpoints.map(({ id, path, query, read, write, delete: remove }) => {
     return { id, path, query, read, write, delete: remove };
   });
@@ -115,14 +118,14 @@ export function checkCustomEndpoints(endpoints: readonly CustomEndpoint[], prefi
 /** Another door that /openapi describes. */
 interface DescribedDoor {
   api(): Promise<DoorApi>;
-  /** The port that it listens on; undefined while it does not. */
+  /** The port on which it listens; undefined while it does not. */
   port(): number | undefined;
 }
 
-/** What /openapi describes beside the management door. */
+/** Descriptions of the other doors, for /openapi. */
 export interface ApiSources {
-  /** By the name of the door. */
+  /** By name of the door. */
   readonly doors: ReadonlyMap<string, DescribedDoor>;
-  /** The schema of the GraphQL door in its definition language, if the door is open. */
+  /** The SDL of the GraphQL door's schema, if the door is open. */
   sdl(): string | undefined;
 }

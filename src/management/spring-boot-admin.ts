@@ -10,30 +10,30 @@ import { ManagementOptionsError } from './environment.ts';
 /** The registration of the service with a Spring Boot Admin server. */
 export interface SpringBootAdminOptions
   extends Pick<AdminRegistrationOptions, 'intervalMs' | 'timeoutMs' | 'farewellMs'> {
-  /** The server; user and password in it are sent as Basic credentials. */
+  /** The server's URL; its user and password are sent as Basic credentials. */
   readonly url: string;
-  /** The name that the server shows; default the artifact of the build. */
+  /** The name that the server shows. Default: the artifact of the build. */
   readonly name?: string | undefined;
-  /** The URL of the base path as the server reaches it; default where the door listens. */
+  /** The URL of the base path as the server reaches it. Default: the address on which the door listens. */
   readonly managementUrl?: string | undefined;
-  /** The link to the service; default the root of the management URL. */
+  /** The link to the service. Default: the root of the management URL. */
   readonly serviceUrl?: string | undefined;
-  /** The server logs in with these. They are sent to it, and only when both are given. */
+  /** The credentials with which the server logs in. Sent to it only if both are set. */
   readonly user?: string | undefined;
   readonly password?: string | undefined;
-  /** Whether to add meters with a JVM's names, which the server's panels read; default true. */
+  /** Whether to add meters with a JVM's names, which the server's panels read. Default: true. */
   readonly jvmMetrics?: boolean | undefined;
 }
 
 /** The part of the door that is registered. */
 interface Registered {
-  /** The path of the door, without a slash at the end. */
+  /** The path of the door, without a trailing slash. */
   readonly path: string;
   readonly name: string;
   readonly metrics: Metrics;
 }
 
-/** Registers with a Spring Boot Admin server from when the application listens until it begins to close. */
+/** Registers with a Spring Boot Admin server as long as the application listens. */
 export function registerWithAdmin(
   app: FastifyInstance,
   options: SpringBootAdminOptions,
@@ -69,7 +69,7 @@ function describeApplication(
     name: options.name ?? name,
     managementUrl,
     healthUrl: `${managementUrl}/health`,
-    // The two must not be the same, or the server takes the endpoints for those of Spring Boot 1.
+    // The URLs must differ, or the server takes the endpoints for those of Spring Boot 1.
     serviceUrl: options.serviceUrl ?? new URL('/', managementUrl).href,
     metadata: {
       startup: new Date(performance.timeOrigin).toISOString(),
@@ -80,33 +80,37 @@ function describeApplication(
   };
 }
 
-/** Fastify knows nothing of the TLS of a server that it was given. */
+/** The door's origin. Fastify does not know whether a server that it was given speaks TLS. */
 function originOf({ server, listeningOrigin }: FastifyInstance): string {
   return isSecure(server) ? listeningOrigin.replace(/^http:/, 'https:') : listeningOrigin;
 }
 
-/** Replaces an unspecified address, which another machine cannot reach. */
+/** Replaces an unspecified address, which other machines cannot reach. */
 function reachable(origin: string): string {
   return origin.replace(/\/\/(?:0\.0\.0\.0|\[::\])(?=:)/, `//${hostname()}`);
 }
 
-/** What is registered, where, and how often. */
+/** Content, target and interval of the registrations. */
 interface AdminRegistrationOptions {
-  /** The Spring Boot Admin server; user and password in it are sent as Basic credentials. */
+  /** The server's URL; its user and password are sent as Basic credentials. */
   readonly url: string;
   readonly application: AdminApplication;
   readonly log: Pick<FastifyBaseLogger, 'info' | 'warn'>;
-  /** Interval of registrations, in milliseconds; default 10,000. A restarted server knows none. */
+  /**
+   * Interval between registrations, in milliseconds. Default: 10,000. Repeating them lets a restarted server
+   * learn of the service.
+   */
   readonly intervalMs?: number;
-  /** Timeout of a request, in milliseconds; default 5,000. */
+  /** Timeout of a request, in milliseconds. Default: 5,000. */
   readonly timeoutMs?: number;
-  /** Timeout of the deregistration, in milliseconds; default 2,000. */
+  /** Timeout of the deregistration, in milliseconds. Default: 2,000. */
   readonly farewellMs?: number;
 }
 
 /**
- * Registers with a Spring Boot Admin server, now and at an interval; only changes are logged. Returns the function that
- * stops this and deregisters, within `farewellMs`. Neither fails: the service does not depend on the server.
+ * Registers with a Spring Boot Admin server now and at an interval; logs only changes. Returns a function
+ * that stops this and deregisters, within `farewellMs`. Neither fails, because the service does not depend on
+ * the server.
  */
 function keepRegistered(options: AdminRegistrationOptions): () => Promise<void> {
   const { application, log, intervalMs = 10_000, timeoutMs = 5_000, farewellMs = 2_000 } = options;
@@ -142,7 +146,7 @@ function keepRegistered(options: AdminRegistrationOptions): () => Promise<void> 
   return async () => {
     stopping.abort();
     const limit = setTimeout(() => givingUp.abort(), farewellMs);
-    // The registration under way brings the id to deregister.
+    // The pending registration returns the id to deregister.
     await renewal;
     try {
       if (id !== undefined) await server.deregister(id, signal());
@@ -154,7 +158,7 @@ function keepRegistered(options: AdminRegistrationOptions): () => Promise<void> 
   };
 }
 
-/** An application as registered with a Spring Boot Admin server. */
+/** An application, as sent to a Spring Boot Admin server. */
 interface AdminApplication {
   readonly name: string;
   /** The base path of the management endpoints. */
@@ -165,7 +169,7 @@ interface AdminApplication {
   readonly metadata: Readonly<Record<string, string>>;
 }
 
-/** A Spring Boot Admin server refused a request or answered something else. */
+/** A Spring Boot Admin server refused a request, or its answer was unusable. */
 class AdminServerError extends Error {
   override readonly name = 'AdminServerError';
   readonly code = 'SPRING_BOOT_ADMIN';
@@ -174,7 +178,7 @@ class AdminServerError extends Error {
 const MAX_REPLY_BYTES = 64 * 1024;
 
 /**
- * The two requests to the server at a URL, whose user and password are sent as Basic credentials. They fail with
+ * The two requests to the server at a URL, whose user and password become Basic credentials. They fail with
  * AdminServerError, or as `fetch` does.
  */
 function adminServer(url: string) {
@@ -190,7 +194,7 @@ function adminServer(url: string) {
   }
 
   async function ask(path: string, init: RequestInit, alsoGood?: number): Promise<string> {
-    // A log-in page behind a redirect would look like success.
+    // A redirect to a log-in page must not look like success.
     const response = await fetch(`${instances}${path}`, { ...init, redirect: 'manual' });
     const text = await readBounded(response);
     if (!response.ok && response.status !== alsoGood)
@@ -199,16 +203,16 @@ function adminServer(url: string) {
   }
 
   return {
-    /** Without credentials: for logs. */
+    /** For logs: without credentials. */
     url: base.href,
-    /** Resolves to the id of the registration; the same for the same application. */
+    /** Resolves to the id of the registration; the same application always gets the same id. */
     async register(application: AdminApplication, signal: AbortSignal): Promise<string> {
       const init = { method: 'POST', body: JSON.stringify(application), signal };
       const text = await ask('', { ...init, headers: { ...headers, 'content-type': 'application/json' } });
       return idOf(text);
     },
     async deregister(id: string, signal: AbortSignal): Promise<void> {
-      // Not registered any more.
+      // 404: not registered any more.
       await ask(`/${encodeURIComponent(id)}`, { method: 'DELETE', headers, signal }, 404);
     },
   };

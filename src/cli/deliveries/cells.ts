@@ -5,13 +5,13 @@ import type { EventNames } from '../../inbox/delivery.ts';
 const WIDE = /[\p{sc=Han}\p{sc=Hangul}\p{sc=Hiragana}\p{sc=Katakana}\p{Emoji_Presentation}\uff01-\uff60]/u;
 const NONE = /\p{M}/u;
 
-/** Width of a character in columns of a terminal. */
+/** Width of a character in terminal columns. */
 function columnsOf(character: string): number {
   if (NONE.test(character)) return 0;
   return WIDE.test(character) ? 2 : 1;
 }
 
-/** Width of a text in columns of a terminal. */
+/** Width of a text in terminal columns. */
 export function widthOf(text: string): number {
   // Most texts are ASCII.
   if (/^[ -~]*$/.test(text)) return text.length;
@@ -20,7 +20,7 @@ export function widthOf(text: string): number {
   return width;
 }
 
-/** Untrusted text as the cell of a table, cut to a width in columns. */
+/** Untrusted text as a table cell, cut to a width in columns. */
 export function cell(text: string, width = Number.POSITIVE_INFINITY): string {
   const shown = printable(text);
   if (widthOf(shown) <= width) return shown;
@@ -34,13 +34,16 @@ export function cell(text: string, width = Number.POSITIVE_INFINITY): string {
   return `${cut}…`;
 }
 
-/** The event of a delivery by its name here, with the sender's own where that is another one; undefined without one. */
+/**
+ * The event of a delivery by its name in Portico, and the sender's name if that differs; undefined without an
+ * event.
+ */
 export function eventText({ event, senderEvent }: EventNames): string | undefined {
   if (event === null) return undefined;
   return senderEvent == null ? event : `${event} (${senderEvent})`;
 }
 
-/** A text padded with spaces to a width in columns; `right` puts them in front. */
+/** Pads a text with spaces to a width in columns; `right` aligns it to the right. */
 export function pad(text: string, width: number, right = false): string {
   const spaces = ' '.repeat(Math.max(0, width - widthOf(text)));
   return right ? spaces + text : text + spaces;

@@ -35,8 +35,8 @@ import { eventText } from './cells.ts';
 import { filterOf } from './filter.ts';
 
 /**
- * Runs a command that acts on deliveries, named by its words or matched by its options, by the action for its
- * configuration. Resolves to the exit code.
+ * Runs a command that changes deliveries, named as arguments or matched by options. `action` is created from
+ * the configuration. Resolves to the exit code.
  */
 export async function bulkCommand(
   usage: CommandUsage,
@@ -52,7 +52,7 @@ export async function bulkCommand(
   using signal = interruption();
   const log = database.deliveries;
   const ids = new Set<string>();
-  // All before the first is touched: one that is ambiguous changes nothing.
+  // Resolves all names before the first change, so that an ambiguous one changes nothing.
   for (const word of args.words) ids.add((await idNamed(log, word)) ?? word);
   const named = ids.size > 0;
   const chosen = named
@@ -72,12 +72,12 @@ export async function bulkCommand(
   return reportBulk({ action, matched, result, named, json: args.has('--json') });
 }
 
-/** What a filter matches, as audit data. */
+/** A filter as audit data. */
 function textsOf(filter: DeliveryFilter): AuditData {
   return Object.fromEntries(Object.entries(filter).map(([name, value]) => [name, String(value)]));
 }
 
-/** Runs with a line of progress, which is cleared before anything else is printed. */
+/** Runs with a line of progress, and clears the line before anything else is printed. */
 async function runShown(
   action: BulkAction,
   log: DeliveryLog,
@@ -89,7 +89,7 @@ async function runShown(
   return await runBulk(action, log, batches, signal, progress);
 }
 
-/** Deliveries are named or filtered, and never all of them by default. */
+/** A selection needs ids or a filter, not both: a command never changes all deliveries by default. */
 function checkSelection(args: CommandArguments, filter: DeliveryFilter): void {
   const named = args.words.length > 0;
   const filtered = Object.keys(filter).length > 0;
@@ -103,7 +103,10 @@ function checkSelection(args: CommandArguments, filter: DeliveryFilter): void {
   }
 }
 
-/** The deliveries that match, counted and confirmed; the exit code when that was interrupted or declined. */
+/**
+ * Counts the matching deliveries and asks for confirmation; returns the exit code if the user interrupts or
+ * declines.
+ */
 async function choose(
   action: BulkAction,
   log: DeliveryLog,
@@ -122,7 +125,7 @@ async function choose(
   return signal.aborted ? INTERRUPTED : 1;
 }
 
-/** Undefined when it was interrupted. */
+/** Undefined when interrupted. */
 async function countMatching(pages: Pages, signal: AbortSignal): Promise<number | undefined> {
   using progress = showProgress('Counting', undefined);
   let count = 0;
@@ -146,7 +149,7 @@ export type Refusal = keyof typeof REFUSALS;
 
 /** An action on many deliveries. */
 export interface BulkAction {
-  /** As in "Replay 5 deliveries?". */
+  /** The verb, as in "Replay 5 deliveries?". */
   readonly verb: string;
   /** The result of `act` for a changed delivery, and the key of the JSON summary. */
   readonly done: 'replayed' | 'discarded';
@@ -156,7 +159,7 @@ export interface BulkAction {
   act(log: DeliveryLog, id: string): Promise<BulkAction['done'] | Refusal>;
 }
 
-/** Lists of ids; on SQLite each is one transaction. */
+/** Lists of ids; on SQLite each list is one transaction. */
 export type Batches = Iterable<readonly string[]> | AsyncIterable<readonly string[]>;
 
 /** The result of a bulk operation. */
@@ -165,9 +168,9 @@ export interface BulkResult {
   readonly done: number;
   /** Number of deliveries that were not changed, by reason. */
   readonly refused: ReadonlyMap<Refusal, number>;
-  /** The first 10,000 of them. */
+  /** The first 10,000 of these. */
   readonly examples: readonly { readonly id: string; readonly reason: Refusal }[];
-  /** Why it stopped early; undefined when it is complete. */
+  /** Why the operation ended early; undefined if it is complete. */
   readonly stopped: 'interrupted' | StoreUnavailableError | undefined;
 }
 
@@ -206,7 +209,7 @@ export async function runBulk(
     }
     seen += batch.length;
     progress.update(seen);
-    // Leaves the database to other writers for as long as this batch took.
+    // Yields the database to other writers for as long as this batch took.
     await delay(performance.now() - began, undefined, { signal }).catch(() => {});
   };
 
@@ -220,17 +223,19 @@ export async function runBulk(
 
 /** Maximum number of deliveries in one batch, which is one transaction. */
 const MAX_DELIVERIES = 100;
-/** Maximum size of a batch in bytes: all its bodies are in memory at once. A larger delivery is a batch by itself. */
+/**
+ * Maximum size of a batch in bytes: all its bodies are in memory at once. A larger delivery is its own batch.
+ */
 const MAX_BYTES = 8 * 1024 * 1024;
-/** Number of ids in one batch when the sizes of the deliveries are not known. */
+/** Number of ids in a batch of deliveries of unknown size. */
 const NAMED = 10;
 
 /** Deliveries, page by page, oldest first. */
 export type Pages = AsyncIterable<readonly DeliverySummary[]>;
 
 /**
- * Selects the deliveries that match a filter up to the newest delivery of this moment: later arrivals are not part of it.
- * What it resolves to reads them anew at each call.
+ * Selects the deliveries that match a filter, up to the newest one now; later arrivals are not part of it.
+ * Each call of the returned function reads them again.
  */
 export async function select(
   log: DeliveryLog,
@@ -278,7 +283,7 @@ export interface BulkReport {
   /** Number of deliveries that were named or matched. */
   readonly matched: number;
   readonly result: BulkResult;
-  /** Whether they were named by id: then one that was not changed is a failure. */
+  /** Whether the user named them by id: then an unchanged delivery is a failure. */
   readonly named: boolean;
   readonly json: boolean;
 }
@@ -324,12 +329,12 @@ function describe({ action, matched, result, named }: BulkReport): readonly stri
   return lines;
 }
 
-/** Maximum number of deliveries that the error for an ambiguous name lists. */
+/** Maximum number of deliveries listed in the error for an ambiguous name. */
 const MAX_LISTED = 10;
 
 /**
- * The id of the delivery that a word names: its id, the beginning of one, or the sender's own id. Undefined when there is
- * none. Rejects with UsageError, which lists the matches, when there are several.
+ * The id of the delivery that a word names: its id, the beginning of it, or the sender's id. Undefined if
+ * there is none. Rejects with UsageError, which lists the matches, if there are several.
  */
 export async function idNamed(log: DeliveryLog, word: string): Promise<string | undefined> {
   const ids = await log.resolve(word, MAX_LISTED + 1);

@@ -8,7 +8,7 @@ import {
 } from '../../inbox/operations.ts';
 import type { CommandArguments } from '../arguments.ts';
 
-/** The deliveries that the options of a command match. Throws UsageError. */
+/** The filter that the options of a command describe. Throws UsageError. */
 export function filterOf(args: CommandArguments): DeliveryFilter {
   const problems: string[] = [];
   const filter = readFilter(texts(args, problems), Date.now());
@@ -19,7 +19,7 @@ export function filterOf(args: CommandArguments): DeliveryFilter {
   return args.has('--dead') ? { ...filter, status: 'dead' } : filter;
 }
 
-/** The whole number from 1 on that the option `--<field>` gives. Throws UsageError. */
+/** The positive integer of the option `--<field>`. Throws UsageError. */
 export function countOf<T>(args: CommandArguments, field: string, fallback: T): number | T {
   const problems: string[] = [];
   const count = readCount(texts(args, problems), field, fallback);
@@ -27,7 +27,7 @@ export function countOf<T>(args: CommandArguments, field: string, fallback: T): 
   return count;
 }
 
-/** The filter of a command as words for a shell, each with a space in front. */
+/** The filter of a command as shell words, each preceded by a space. */
 export function filterWords(args: CommandArguments): string {
   const words = FILTER_FIELDS.flatMap((field) => {
     const value = args.value(`--${field}`);

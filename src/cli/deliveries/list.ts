@@ -64,7 +64,7 @@ async function printTable(pages: AsyncIterable<DeliveryPage>) {
   return { shown, next };
 }
 
-/** Writes one document, page by page. */
+/** Writes one JSON document, page by page. */
 async function printJson(pages: AsyncIterable<DeliveryPage>): Promise<void> {
   let next: number | undefined;
   let separator = '{"items":[\n';
@@ -92,7 +92,7 @@ function columnsAt(now: number): readonly Column<DeliverySummary>[] {
   ];
 }
 
-/** The time that a delivery waits for, to the minute. */
+/** The time until which a delivery waits, to the minute. */
 function untilTime(plannedAt: number | null, now: number): string {
   if (plannedAt === null || plannedAt <= now) return '';
   return ` until ${new Date(plannedAt).toISOString().slice(0, 16)}Z`;

@@ -77,7 +77,7 @@ function shownBody(body: Uint8Array): string {
   return text === undefined ? 'The body is not JSON; --raw writes it as received.' : prettyJson(text);
 }
 
-/** Longer answers are cut; --json has the kept kilobyte. */
+/** Maximum length of an answer; --json shows all that is stored, up to a kilobyte. */
 const MAX_ANSWER = 200;
 
 const OUTCOMES: Readonly<Record<AttemptEntry['outcome'], string>> = {
@@ -115,7 +115,7 @@ function tookOf({ duration }: AttemptEntry): string {
   return duration === null ? '' : `${duration.toLocaleString('en-US')} ms`;
 }
 
-/** TC39's "JSON.parse source text access", which the compiler has no types for. */
+/** TC39's "JSON.parse source text access", for which TypeScript has no types. */
 interface SourceJson {
   parse(
     text: string,
@@ -125,7 +125,7 @@ interface SourceJson {
 }
 const json = JSON as unknown as SourceJson;
 
-/** JSON text, indented; every number keeps all its digits. */
+/** Indents JSON text; every number keeps all its digits. */
 export function prettyJson(text: string): string {
   const value = json.parse(text, (_key, value, { source }) =>
     typeof value === 'number' && source !== undefined ? json.rawJSON(source) : value,

@@ -16,9 +16,9 @@ import { usages } from '../usages.ts';
 import { eventText, pad } from './cells.ts';
 import { filterOf } from './filter.ts';
 
-/** Time between two polls, in milliseconds. */
+/** Interval between two polls, in milliseconds. */
 const INTERVAL = 500;
-/** Number of the newest deliveries of a status that each poll reads. */
+/** Number of newest deliveries of a status that each poll reads. */
 const WATCHED = 5_000;
 
 /** `portico deliveries tail`. Resolves to exit code 0 on Ctrl+C. */
@@ -61,10 +61,13 @@ async function newestArrival(log: DeliveryLog): Promise<number> {
   return newest;
 }
 
-/** Yields deliveries that are new since the last call. */
+/** Yields the deliveries that are new since the last call. */
 type Follow = () => AsyncIterable<readonly DeliverySummary[]>;
 
-/** Every delivery once, as it arrives. It reads all and filters them here, so that the cursor passes each once. */
+/**
+ * Yields every delivery once, as it arrives. It filters here rather than in the query, so that the cursor
+ * passes each delivery once.
+ */
 function followArrivals(log: DeliveryLog, { event, source }: DeliveryFilter, start: number): Follow {
   let after = start;
   return async function* () {
@@ -78,7 +81,7 @@ function followArrivals(log: DeliveryLog, { event, source }: DeliveryFilter, sta
   };
 }
 
-/** Every delivery that arrived since the start, each time it gets the status. */
+/** Yields every delivery that arrived since the start, each time it gets the status. */
 function followStatus(log: DeliveryLog, filter: DeliveryFilter, start: number): Follow {
   let shown: ReadonlySet<number> = new Set();
   return async function* () {

@@ -17,7 +17,7 @@ import {
 } from '../terminal.ts';
 import { usages } from '../usages.ts';
 
-/** How often the position is recorded, in milliseconds. */
+/** Interval between two records of the position, in milliseconds. */
 const RECORD_INTERVAL = 1_000;
 
 /** `portico users export`. Resolves to the exit code: 0, 130 when interrupted. */
@@ -54,7 +54,7 @@ async function toOutput(
 ): Promise<number> {
   await printData(exportHead(format));
   for await (const { bytes } of userPages(users, format, { after: 0, upTo: await users.lastId() })) {
-    // Signals arrive in between.
+    // Lets signals arrive.
     await nextTick();
     if (signal.aborted) return INTERRUPTED;
     await printData(bytes);
@@ -90,23 +90,23 @@ async function toFile(users: DatabaseUserStore, { path, format, restart }: FileE
   return { users: file.position.users, resumed, isComplete: true };
 }
 
-/** Users are personal data: the file is its owner's alone, whatever the umask lets. */
+/** Users are personal data: only the owner may read the file, whatever the umask allows. */
 const PRIVATE = 0o600;
 
-/** How far an export came. */
+/** How far an export has come. */
 export interface ExportPosition {
   readonly format: ExportFormat;
   /** The size of the file, in bytes. */
   readonly bytes: number;
   readonly users: number;
-  /** The id of the last user in it, and of the last one that it is to have. */
+  /** The id of the last user in the file, and of the last user to export. */
   readonly lastId: number;
   readonly upTo: number;
 }
 
 /**
- * A file that is written in pieces. Until it is complete it has another name, and a position beside it that is never
- * ahead of what is on the disk: who goes on cuts off what came after it.
+ * A file that is written in pieces. Until it is complete it has another name, and a position beside it that
+ * is never ahead of the data on the disk; resuming cuts off whatever follows the position.
  */
 export class ExportFile implements AsyncDisposable {
   readonly #path: string;
@@ -119,7 +119,7 @@ export class ExportFile implements AsyncDisposable {
     this.#position = position;
   }
 
-  /** Goes on with what was interrupted, or begins with `fresh`. */
+  /** Resumes an interrupted export, or begins one at `fresh`. */
   static async open(path: string, fresh: ExportPosition, restart: boolean): Promise<ExportFile> {
     const found = restart ? undefined : await positionOf(path);
     const position = found?.format === fresh.format ? found : fresh;
@@ -133,7 +133,7 @@ export class ExportFile implements AsyncDisposable {
     return this.#position;
   }
 
-  /** Appends bytes, with the users up to `lastId`. */
+  /** Appends bytes that contain the users up to `lastId`. */
   async append(bytes: Buffer, users: number, lastId: number): Promise<void> {
     for (let at = 0; at < bytes.length; ) {
       const place = this.#position.bytes + at;
@@ -143,7 +143,7 @@ export class ExportFile implements AsyncDisposable {
     this.#position = { ...before, bytes: before.bytes + bytes.length, users: before.users + users, lastId };
   }
 
-  /** Records the position, once what is in front of it is on the disk. */
+  /** Records the position once the data before it is on the disk. */
   async record(): Promise<void> {
     await this.#file.sync();
     const beside = `${partOf(this.#path)}.json`;
@@ -151,7 +151,7 @@ export class ExportFile implements AsyncDisposable {
     await rename(`${beside}.new`, beside);
   }
 
-  /** Gives the file its name. */
+  /** Gives the file its final name. */
   async complete(): Promise<void> {
     await this.#file.sync();
     await rename(partOf(this.#path), this.#path);

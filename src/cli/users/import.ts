@@ -18,7 +18,7 @@ import { openExisting } from '../database.ts';
 import { counted, INTERRUPTED, interruption, note, print, printJson, showProgress } from '../terminal.ts';
 import { usages } from '../usages.ts';
 
-/** Why reading stops. */
+/** The reason for which reading stops. */
 const STOPPED = new Error('interrupted');
 
 /** `portico users import`. Resolves to the exit code: 0, 1 when lines were refused, 130 when interrupted. */
@@ -71,7 +71,7 @@ async function* once(request: ImportRequest): AsyncGenerator<readonly ImportOutc
   yield await importTransaction(request);
 }
 
-/** The recorded position of the import; undefined where it has no name to be found again. */
+/** The recorded position of the import; undefined if the import has no name by which to find it again. */
 async function positionOf(
   args: CommandArguments,
   file: string,
@@ -83,11 +83,13 @@ async function positionOf(
     return undefined;
   }
   const key = args.value('--key') ?? (size === undefined ? undefined : await digestOf(file));
-  // No key of a request has a space.
+  // A request's Idempotency-Key contains no space, so these keys cannot collide with it.
   return key === undefined ? undefined : { key: `cli ${key}`, ...(await users.beginImport(`cli ${key}`)) };
 }
 
-/** Leaves the file to a service's writes for as long as each batch took; the next one is read meanwhile. */
+/**
+ * Leaves the database to a service's writes for as long as each batch took; the next batch is read meanwhile.
+ */
 function considerate(users: DatabaseUserStore): Pick<DatabaseUserStore, 'importUsers' | 'importAll'> {
   let free = Promise.resolve();
   return {
@@ -112,7 +114,7 @@ const FORMATS: Readonly<Record<string, ImportFormat>> = {
 };
 const CHUNK = 256 * 1024;
 
-/** The format of an import by its name: that of `--format`, or the end of a file's name. Throws UsageError. */
+/** The format of an import: that of `--format`, or of the file's extension. Throws UsageError. */
 export function formatOf(file: string, given: string | undefined): ImportFormat {
   const format = FORMATS[given ?? extname(file).slice(1).toLowerCase()];
   if (format !== undefined) return format;
@@ -149,18 +151,18 @@ export async function digestOf(file: string): Promise<string> {
 
 const misuse = (problem: string) => new UsageError([problem], 'users import');
 
-/** Maximum number of refused lines that are named: in text, and in JSON. */
+/** Maximum number of refused lines that are listed, in text and in JSON. */
 const NAMED = 20;
 const MAX_EXAMPLES = 10_000;
 
-/** What became of the lines of an import. */
+/** Counts the created users and refused lines of an import. */
 export class ImportTally {
   readonly #skipped: number;
   readonly #examples: Exclude<ImportOutcome, { readonly id: number }>[] = [];
   #created = 0;
   #refused = 0;
 
-  /** `skipped` is the line up to which the import was stored before. */
+  /** `skipped` is the last line that an earlier run has stored. */
   constructor(skipped: number) {
     this.#skipped = skipped;
   }
@@ -176,7 +178,7 @@ export class ImportTally {
     }
   }
 
-  /** What was stored until now. */
+  /** Describes what has been stored so far. */
   soFar(): string {
     return `Imported ${counted(this.#created, 'user', 'users')} before it stopped.`;
   }

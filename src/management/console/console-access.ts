@@ -33,8 +33,8 @@ export function consoleAccess({ access = {} }: Pick<ExposureRules, 'access'>): A
 }
 
 /**
- * The endpoints that the console has its data from. They need not be exposed by themselves, because the console has a
- * guard of its own; but what is excluded, or bound to less access by name, is so here too.
+ * The endpoints from which the console takes its data. They need not be exposed, because the console has its
+ * own guard; but exclusions and configured access levels apply here too.
  */
 export function consoleEndpoints(
   endpoints: readonly ManagementEndpoint[],
@@ -52,15 +52,15 @@ export function consoleEndpoints(
   });
 }
 
-/** The data of other doors, which the console does not give away where those ask for credentials. */
+/** Data of other doors, which the console hides if those doors ask for credentials and this one does not. */
 const OTHERS: readonly string[] = ['users', 'deliveries', 'test-deliveries'];
 
-/** Whether an endpoint of the console is closed, where some are. */
+/** Whether the console may not show this endpoint's data. */
 export function isClosed(id: string, { closed }: Pick<ConsoleView, 'closed'>): boolean {
   return closed !== undefined && OTHERS.includes(id);
 }
 
-/** Routes that only say why they are closed. */
+/** Routes that answer only why they are closed. */
 export function closedRoutes(routes: Routes, why: string): Routes {
   const refuse = () => {
     throw new HttpProblem(403, 'CONSOLE_REFUSED', why);
@@ -77,13 +77,16 @@ function lower(a: Access, b: Access): Access {
   return accessLevels.indexOf(a) < accessLevels.indexOf(b) ? a : b;
 }
 
-/** Sent with every action. No form and no other page can send it without asking first. */
+/**
+ * Sent with every action. No form can send it, and a page of another origin needs the door's permission,
+ * which it never gets.
+ */
 const ACTION_HEADER = 'x-portico-console';
 
 interface ConsoleGuardOptions extends Pick<ConsoleView, 'hosts' | 'role' | 'localOnly'> {
-  /** Whether the door asks for credentials. */
+  /** Whether the management door asks for credentials. */
   readonly secured: boolean;
-  /** For a browser that may not see the console. */
+  /** The reply to a browser that may not see the console. */
   readonly refusal: (why: string) => Reply;
 }
 
@@ -96,7 +99,7 @@ const HOST = problem('The Host header is no name of this door; HTTP_HOSTS adds n
 const ORIGIN = problem('An action has to come from the console itself');
 const HEADER = problem(`An action needs the header ${ACTION_HEADER}`);
 
-/** The hook of everything below the console. What needs credentials is decided by the hook of the base path before it. */
+/** The hook of everything below the console. The base path's hook runs before it and checks credentials. */
 export function consoleGuard({
   secured,
   localOnly,
@@ -129,7 +132,7 @@ export function mayAct(request: FastifyRequest, role: string | undefined): boole
   return role === undefined || principalOf(request)?.roles.includes(role) === true;
 }
 
-/** Browsers name the origin of every write. Programs name none, and have to send the header. */
+/** Browsers send the Origin of every write. Other programs do not, and have to send the header. */
 function isSameOrigin({ headers, protocol, host }: FastifyRequest): boolean {
   const site = headers['sec-fetch-site'];
   if (site !== undefined && site !== 'same-origin') return false;
@@ -139,8 +142,8 @@ function isSameOrigin({ headers, protocol, host }: FastifyRequest): boolean {
 }
 
 /**
- * Names of fields that proxies, tunnels and delivery networks add to a request. Those that say whose request it is differ
- * from one to the next, so a name counts by the words in it.
+ * Names of fields that proxies, tunnels and delivery networks add to a request. The fields for the client's
+ * address differ from product to product, so a name matches by the words in it.
  */
 const PROXY_FIELD = new RegExp(
   [
@@ -149,31 +152,32 @@ const PROXY_FIELD = new RegExp(
     '^via$|^(?:x-)?proxy|^cdn-|^surrogate-|^front-end-|^x-varnish',
     // CF-Connecting-IP, True-Client-IP, X-Real-IP, X-Cluster-Client-IP, X-Remote-Addr, X-Azure-SocketIP.
     '(?:client|connecting|real|remote|user|socket|source|originating|peer|external)-?(?:ip|addr(?:ess)?)$',
-    // What a proxy has rewritten.
+    // Fields in which a proxy keeps what it has rewritten.
     '^x-(?:original|rewrite|url|script|scheme|ssl|host|server|client-(?:cert|verify))',
-    // Marks of single products: Cloudflare, CloudFront and load balancers of AWS, Envoy, Azure, Google, Akamai, Fastly and others.
+    // Fields of single products: Cloudflare, CloudFront and load balancers of AWS, Envoy, Azure, Google,
+    // Akamai, Fastly and others.
     '^(?:x-)?(?:cf|amzn?|envoy|azure|fd|arr|appengine|cloud|goog|gfe|akamai|edge|fastly|fly|vercel|incap|sucuri|heroku|request-start|queue-start|ngrok|tailscale)(?:-|$)',
   ].join('|'),
 );
 
-/** What a proxy that is trusted may have added for its client, who is then known by X-Forwarded-For. */
+/** Fields that a trusted proxy may add; X-Forwarded-For then identifies the client. */
 const EXPLAINED = /^(?:x-forwarded(?:-.*)?|x-real-ip|via)$/;
 
 /**
- * Whether the client runs on this machine. Any sign of a proxy says that it need not, unless the proxy is trusted and all
- * addresses that it names are this machine's. `localOnly` says that nobody else can connect: who comes without an
- * address is local then.
+ * Whether the client runs on this machine. Any sign of a proxy means that it may not, unless the proxy is
+ * trusted and all addresses that it names are of this machine. With `localOnly`, only local clients can
+ * connect, so a client without an address is local.
  */
 export function isLocalClient(
   { ip, ips, headers }: Pick<FastifyRequest, 'ip' | 'ips' | 'headers'>,
   localOnly = false,
 ): boolean {
-  // A connection that is gone has no address either.
+  // A closed connection has no address either.
   const isLocal = (address: string | undefined) => (address ? isLoopback(address) : localOnly);
   if (!(ips ?? [ip]).every(isLocal)) return false;
   const signs = Object.keys(headers).filter((name) => PROXY_FIELD.test(name));
   if (signs.length === 0) return true;
-  // Fastify follows X-Forwarded-For of trusted proxies alone.
+  // Fastify follows X-Forwarded-For only from trusted proxies.
   if (ips === undefined || ips.length < 2 || !signs.every((name) => EXPLAINED.test(name))) return false;
   const named = ['x-forwarded-for', 'x-real-ip'].flatMap((name) => String(headers[name] ?? []).split(','));
   return named.every((address) => address.trim() === '' || isLoopback(address.trim()));

@@ -1,7 +1,7 @@
 import type { MaybePromise } from '../../core/maybe-promise.ts';
 import type { DatabaseUserStore } from '../../relations/user-stores.ts';
 
-/** A door of the service, for people. */
+/** A door of the service, as the console shows it. */
 export interface ConsoleDoor {
   readonly name: string;
   /** Its full address, such as `http://127.0.0.1:8000/users`. */
@@ -10,57 +10,60 @@ export interface ConsoleDoor {
   readonly page: boolean;
 }
 
-/** A sender of webhooks that a test delivery can come from. */
+/** A sender of webhooks that a test delivery can imitate. */
 interface TestSource {
   /** The name of the source; empty for /webhook itself. */
   readonly name: string;
-  /** How it signs, such as `github`. */
+  /** The signature scheme, such as `github`. */
   readonly scheme: string;
-  /** An event that something handles, by the sender's own name. */
+  /** A handled event, by the sender's name. */
   readonly event: string;
 }
 
-/** What the receiver answered to a test delivery. */
+/** The receiver's answer to a test delivery. */
 export interface TestAnswer {
   readonly status: number;
   readonly body: string;
-  /** What the receiver calls the delivery; undefined when it does not say. */
+  /** The receiver's id for the delivery; undefined if the answer has none. */
   readonly delivery: string | undefined;
-  /** In milliseconds. */
+  /** Duration in milliseconds. */
   readonly took: number;
 }
 
 /** Sends test deliveries to the service itself. */
 export interface TestSender {
   sources(): readonly TestSource[];
-  /** Rejects with HttpProblem when the delivery cannot be built or sent. */
+  /** Rejects with HttpProblem if the delivery cannot be built or sent. */
   send(source: string, event: string, data: unknown): Promise<TestAnswer>;
 }
 
-/** What the console shows beside the endpoints. The program that registers the door gives some of it. */
+/**
+ * The data that the console shows in addition to the endpoints. An embedding program may give only some of
+ * it.
+ */
 export interface ConsoleView {
   /** Whether only this machine can connect, as on a Unix socket, whose clients have no address. */
   readonly localOnly?: boolean | undefined;
-  /** Host names under which the door is asked for, beside its own addresses. */
+  /** Host names of the door, in addition to its own addresses. */
   readonly hosts?: readonly string[] | undefined;
-  /** Why users and deliveries are closed here, and how to open them; undefined where they are open. */
+  /** Why users and deliveries are hidden, and how to show them; undefined if they are shown. */
   readonly closed?: string | undefined;
-  /** The role that a user needs for actions; none when undefined. */
+  /** The role that actions require; undefined: none. */
   readonly role?: string | undefined;
-  /** The doors that are open; called for each request. */
+  /** The open doors; called for each request. */
   readonly doors?: (() => readonly ConsoleDoor[]) | undefined;
-  /** How the database is called for people, such as `SQLite`; undefined without one. */
+  /** The display name of the database, such as `SQLite`; undefined without one. */
   readonly database?: string | undefined;
   readonly sender?: TestSender | undefined;
   /** The users that REST serves; undefined without a database. */
   readonly users?: DatabaseUserStore | undefined;
-  /** The processes on the database, this one too; undefined where there can only be one. */
+  /** The processes that use the database, including this one; undefined if there can be only one. */
   readonly processes?: (() => MaybePromise<readonly ConsoleProcess[]>) | undefined;
 }
 
-/** A process that the database knows of. */
+/** A process that the database knows. */
 export interface ConsoleProcess {
   readonly name: string;
-  /** Milliseconds since the epoch. */
+  /** Time in milliseconds since the epoch. */
   readonly since: number;
 }

@@ -43,8 +43,8 @@ export function servesConsole(options: DoorOptions): boolean {
 }
 
 /**
- * Adds the console below the base path: the page at /console, its files, and below /console/api the endpoints that it has
- * its data from. It stands in no list of links for programs, because it is a page for people.
+ * Adds the console below the base path: the page at /console, its files, and its data endpoints below
+ * /console/api. JSON lists of links omit it, because it is a page for people.
  */
 export function addConsole(
   base: FastifyInstance,
@@ -96,7 +96,7 @@ export function addConsole(
   });
 }
 
-/** The files of the page by their names. */
+/** The files of the page by name. */
 function assets(manifest: Manifest, directory: URL): Operations {
   const replyTo = assetReplies(manifest, directory);
   return {
@@ -116,7 +116,7 @@ interface AboutOptions
   readonly endpoints: readonly string[];
 }
 
-/** What the console says of the service, of its process, and of what its reader may do. */
+/** The facts about the service and its process, and the actions that the user may take. */
 function aboutOperations(options: AboutOptions): Operations {
   const { build, users, console: view = {}, readOnly, endpoints } = options;
   const { doors = () => [], processes, database, role } = view;
@@ -171,13 +171,13 @@ function consolePage(manifest: Manifest | undefined): Reply {
   });
 }
 
-/** What a browser gets instead of the console. */
+/** The page that a browser gets instead of the console. */
 function refusalPage(why: string, status = 403): Reply {
   const page = linksPage('Portico console', `${why}.`, []);
   return { ...page, status, headers: { ...page.headers, 'cache-control': 'no-store' } };
 }
 
-/** The sources that a test delivery can come from; a POST sends one. */
+/** Lists the sources of test deliveries; a POST sends one. */
 function testDeliveries(sender: TestSender, readOnly: boolean): Routes {
   return {
     '/test-deliveries': {

@@ -5,41 +5,43 @@ import type { DeliveryLog } from '../../inbox/operations.ts';
 import type { History, HistoryReading } from '../../telemetry/history.ts';
 import type { LogTail } from '../../telemetry/loggers.ts';
 
-/** What a stream of the console can be about. */
+/** The topics of a console stream. */
 const TOPICS = ['history', 'deliveries', 'log'] as const;
 
 type Topic = (typeof TOPICS)[number];
 
-/** Sends an event to one reader; `data` is on one line. With an id a reader that connects again says how far it was. */
+/**
+ * Sends an event to one client; `data` is on one line. The id tells a client that reconnects where it was.
+ */
 type SendEvent = (event: string, data: string, id: string) => void;
 
-/** Where events come from; what is absent has none. */
+/** The sources of events; a missing one sends none. */
 interface LiveSources {
   readonly history?: History | undefined;
   readonly deliveries?: Pick<DeliveryLog, 'list'> | undefined;
   readonly logTail?: LogTail | undefined;
 }
 
-/** How far a reader is: the time of its last sample, and the number of its last log entry. */
+/** A client's position: the time of its last sample, and the number of its last log entry. */
 interface Position {
   sample: number;
   entry: number;
 }
 
-/** Log entries and new deliveries are looked for so often, in milliseconds. */
+/** Interval between two looks for log entries and deliveries, in milliseconds. */
 const TICK = 1_000;
-/** Deliveries, which cost a query, less often: every so many ticks. */
+/** Ticks between two looks for deliveries, because each costs a query. */
 const QUERY_TICKS = 2;
-/** Entries of one event. */
+/** Maximum number of entries in one event. */
 const MAX_ENTRIES = 200;
 
-/** Reads what `Last-Event-ID` says; a new reader begins with what is kept. */
+/** Parses `Last-Event-ID`; a new client begins with the entries that are kept. */
 function readPosition(id: string | undefined): Position {
   const [, sample = '0', entry = '0'] = /^(\d{1,15})-(\d{1,15})$/.exec(id ?? '') ?? [];
   return { sample: Number(sample), entry: Number(entry) };
 }
 
-/** Sends the events of some topics to one reader, from a position on. */
+/** Sends the events of some topics to one client, from a position on. */
 function sendLive(
   sendEvent: SendEvent,
   topics: readonly Topic[],
@@ -59,7 +61,7 @@ function sendLive(
   }
 
   function sendEntries(tail: LogTail): void {
-    // Another process has another log: its numbers say nothing here.
+    // Numbers of another process's log mean nothing here.
     if (position.entry > tail.latest) position.entry = 0;
     if (position.entry === tail.latest) return;
     const entries = tail.after(position.entry);
@@ -71,7 +73,7 @@ function sendLive(
 
   let seen: string | undefined;
   async function sendNewest(log: Pick<DeliveryLog, 'list'>): Promise<void> {
-    // The status of those that were there changes too.
+    // Reads the newest 50, because the status of known deliveries changes too.
     const { items } = await log.list({}, 50);
     const state = JSON.stringify(items.map(({ seq, status, attempts }) => [seq, status, attempts]));
     if (state === seen || ending.disposed) return;
@@ -88,7 +90,7 @@ function sendLive(
     every(ending, TICK, () => sendEntries(logTail));
   }
   if (deliveries !== undefined && topics.includes('deliveries')) {
-    // A database that does not answer is on the page already, as health.
+    // The page shows a database that does not answer as unhealthy already.
     const look = () => void sendNewest(deliveries).catch(() => {});
     look();
     every(ending, TICK * QUERY_TICKS, look);
@@ -107,7 +109,7 @@ function samplesJson({ times, columns }: HistoryReading): string {
 }
 
 const MAX_STREAMS = 32;
-/** A page that reads nothing is cut at so many bytes; it connects again and goes on where it was. */
+/** Bytes that may wait for a client before its stream is closed; the page reconnects and resumes. */
 const MAX_WAITING = 1024 * 1024;
 const HEADERS = { 'x-content-type-options': 'nosniff' } as const;
 
@@ -127,7 +129,8 @@ export function addLiveRoute(scope: FastifyInstance, streams: EventStreams, sour
       const wanted = typeof given === 'string' ? given.split(',') : [];
       const topics = TOPICS.filter((topic) => wanted.includes(topic));
       if (topics.length === 0 || topics.length !== wanted.length) throw WRONG_TOPIC;
-      // A browser sends the header when it connects again; a page that begins anew knows its place from before.
+      // A browser sends the header when it reconnects; a page that opens a new stream sends its last position
+      // as `after`.
       const last = request.headers['last-event-id'] ?? after;
       const position = readPosition(typeof last === 'string' ? last : undefined);
       stream(streams, reply, (send) => sendLive(send, topics, position, sources));
@@ -135,7 +138,7 @@ export function addLiveRoute(scope: FastifyInstance, streams: EventStreams, sour
   );
 }
 
-/** Opens a stream; `start` returns what ends its sources. */
+/** Opens a stream; `start` returns the subscription to dispose of at its end. */
 function stream(streams: EventStreams, reply: FastifyReply, start: (send: SendEvent) => Disposable): void {
   if (streams.size >= MAX_STREAMS) throw TOO_MANY;
   let source: Disposable | undefined;

@@ -5,10 +5,10 @@ import type { DatabaseUserStore } from '../../relations/user-stores.ts';
 import { jsonReply, jsonTextReply, NO_CONTENT } from '../management-errors.ts';
 import type { Routes } from '../operations.ts';
 
-/** Users per page unless the query says otherwise. */
+/** Default number of users per page. */
 const LIMIT = 50;
 
-/** The users that REST serves, for the console: found, made, changed and removed. */
+/** The console's routes for the users that REST serves: list, create, update and delete. */
 export function userRoutes(users: DatabaseUserStore, readOnly: boolean): Routes {
   const whenMayWrite = <T>(operation: T): T | undefined => (readOnly ? undefined : operation);
   return {
@@ -31,7 +31,7 @@ export function userRoutes(users: DatabaseUserStore, readOnly: boolean): Routes 
         if (json === undefined) throw NO_USER;
         return jsonTextReply(ctx, json);
       },
-      // This door knows GET, POST and DELETE.
+      // This door has no PATCH.
       post: whenMayWrite(async (ctx, body) => {
         const id = readId(ctx.param);
         if (!(await accepted(users.update(id, readUser(body))))) throw NO_USER;
@@ -62,7 +62,7 @@ function readUser(body: unknown): NewUser {
   return user;
 }
 
-/** A page as REST would list it, newest first unless it is sorted or filtered. */
+/** A page in REST's order; newest first unless it is sorted or filtered. */
 function readPage(users: DatabaseUserStore, query: RequestContext['query']) {
   const { limit = String(LIMIT), ...others } = query;
   const newestFirst = Object.keys(others).every((name) => name === 'cursor') ? { sort: '-id' } : {};

@@ -16,7 +16,7 @@ export type { CustomEndpoint } from '../../config/schema/endpoints.ts';
 const TEXT = 'text/plain; charset=utf-8';
 const BYTES = 'application/octet-stream';
 
-/** An endpoint that the configuration or the embedding program adds. Each operation has `timeoutMs` to answer. */
+/** An endpoint of the configuration or the embedding program. Each operation has `timeoutMs` to answer. */
 export function customEndpoint(endpoint: CustomEndpoint, timeoutMs = 10_000): ManagementEndpoint {
   const { id, query = [] } = endpoint;
   const segment = parseParameter(endpoint.path);
@@ -25,7 +25,7 @@ export function customEndpoint(endpoint: CustomEndpoint, timeoutMs = 10_000): Ma
     operation && boundedOperation(`The endpoint ${id}`, operation.bind(endpoint), timeoutMs);
   const [read, write, remove] = [endpoint.read, endpoint.write, endpoint.delete].map(bounded);
 
-  /** The operations of the path that ends with `last`, or of the one without a parameter. */
+  /** The operations of the path whose last parameter is `last`, or of the path without parameters. */
   function operationsAt(last: EndpointParameter | undefined): Operations {
     const answers = (call: typeof read, missing: 404 | 204): WriteOperation | undefined =>
       call &&
@@ -54,12 +54,12 @@ export function customEndpoint(endpoint: CustomEndpoint, timeoutMs = 10_000): Ma
 
 function pathOf({ param }: RequestContext, last: EndpointParameter | undefined): Record<string, string> {
   if (last === undefined) return {};
-  // The router takes an empty segment for one; a slash at the end makes it another path.
+  // The router matches an empty parameter, but a trailing slash makes another path.
   if (param === '') throw NOT_FOUND;
   return { [last.name]: param };
 }
 
-/** The declared parameters of the query. Throws HttpProblem. */
+/** The declared query parameters. Throws HttpProblem. */
 function queryOf({ query }: RequestContext, declared: readonly EndpointParameter[]): Record<string, string> {
   const found: Record<string, string> = {};
   for (const { name, optional } of declared) {
@@ -75,7 +75,7 @@ function badRequest(message: string): HttpProblem {
   return new HttpProblem(400, 'PARAMETER', message);
 }
 
-// CONTRACT.md#management-endpoints: a string that the read operation returns is the reply.
+// CONTRACT.md#management-endpoints: a string returned by the read operation is the reply.
 function replyOf(ctx: RequestContext, answer: unknown, missing: 404 | 204, id: string): Reply {
   if (typeof answer === 'string') return { status: 200, type: TEXT, body: answer, headers: COMMON_HEADERS };
   if (answer instanceof Uint8Array) {

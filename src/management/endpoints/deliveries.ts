@@ -18,25 +18,29 @@ import { jsonReply, jsonTextReply, NO_CONTENT } from '../management-errors.ts';
 import { maskText } from '../masking.ts';
 import type { DoorOptions } from '../options.ts';
 
-/** The deliveries of the webhook door, and what replays one. */
+/** The deliveries of the webhook door, and the jobs that a replay creates. */
 export interface DeliveriesView {
   readonly log: DeliveryLog;
   readonly plan: ReplayPlan;
 }
 
-/** A request searches at most so many pages of the log; the client continues with `next`. */
+/** Maximum pages of the log that one request searches; the client continues with `next`. */
 const MAX_PAGES = 100;
-/** A list ends early when the names of its events, which senders choose, have so many characters. */
+/** Maximum characters of event names in a list, which ends early there, because senders choose the names. */
 const MAX_NAMES = 256 * 1024;
-/** A longer body is cut, in bytes; the command line shows all of it. */
+/** Maximum size of a body in a reply, in bytes; the command line shows all of it. */
 const MAX_BODY = 64 * 1024;
 
-/** The deliveries endpoint: lists and shows deliveries; with unrestricted access a POST replays or discards one. */
+/**
+ * The deliveries endpoint: lists and shows deliveries. With unrestricted access a POST replays or discards
+ * one.
+ */
 export function deliveriesEndpoint(
   { log, plan }: DeliveriesView,
   { showDetails, secrets }: Pick<DoorOptions, 'showDetails' | 'secrets'>,
 ): ManagementEndpoint {
-  // Only authorised requests get past the guard; without users every request is authorised.
+  // Values are shown here: only authorised requests pass the guard, and without users every request is
+  // authorised.
   const mask = (text: string) => maskText(text, secrets);
   const view = { shown: showDetails !== 'never', maxBodyBytes: MAX_BODY, mask };
 
@@ -58,7 +62,7 @@ export function deliveriesEndpoint(
   async function show(ctx: RequestContext): Promise<Reply> {
     const found = await log.find(ctx.param);
     if (found === undefined) throw NO_DELIVERY;
-    // Base64 keeps what JSON would not: the spelling of numbers, the order, white space.
+    // Base64 keeps what JSON would lose: the spelling of numbers, the order of members, white space.
     const raw = ctx.query.body === 'base64';
     return jsonTextReply(ctx, detailJson(found, { ...view, raw }));
   }
@@ -107,7 +111,7 @@ const FIELDS = [...FILTER_FIELDS, 'limit', 'before'] as const;
 const DEFAULT_LIMIT = 100;
 const MAX_LIMIT = 1_000;
 
-/** Reads the query of a list of deliveries. Throws an HttpProblem of status 400 that names all that is wrong. */
+/** Parses the query of a list of deliveries. Throws an HttpProblem with status 400 that names all errors. */
 function readDeliveriesQuery(query: Readonly<Record<string, unknown>>) {
   const problems: string[] = [];
   for (const [name, value] of Object.entries(query)) {

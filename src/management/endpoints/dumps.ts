@@ -27,8 +27,8 @@ const BAD_SECONDS = new HttpProblem(
 );
 
 /**
- * The cpuprofile endpoint: a CPU profile of the main thread, recorded while the request waits.
- * It slows the process, so its access is none by default.
+ * The cpuprofile endpoint: a CPU profile of the main thread, recorded during the request. Profiling slows the
+ * process, so the endpoint's access is none by default.
  */
 export function cpuProfileEndpoint(record = recordCpuProfile): ManagementEndpoint {
   let busy = false;
@@ -67,11 +67,11 @@ export function cpuProfileEndpoint(record = recordCpuProfile): ManagementEndpoin
   };
 }
 
-/** The most memory that a snapshot takes, as a multiple of the used heap. */
+/** Upper bound for the memory that a snapshot takes, as a multiple of the used heap. */
 const COST = 2.5;
 const MEBIBYTE = 1024 * 1024;
 
-/** The heap to dump; that of this process by default. Sizes in bytes. */
+/** The heap to dump; by default that of this process. Sizes are in bytes. */
 export interface Heap {
   readonly used: () => number;
   /** Free memory of the machine or container. */
@@ -90,8 +90,8 @@ const HEAP_DUMP_BUSY = new HttpProblem(429, 'HEAP_DUMP_BUSY', 'A heap dump is un
 });
 
 /**
- * The heapdump endpoint. The snapshot stops the process while it is taken and holds everything in memory, secrets
- * included, so its access is none by default.
+ * The heapdump endpoint. The snapshot blocks the process and contains everything in memory, including
+ * secrets, so the endpoint's access is none by default.
  */
 export function heapDumpEndpoint({ used, available, snapshot }: Heap = OWN_HEAP): ManagementEndpoint {
   let busy = false;
@@ -107,7 +107,7 @@ export function heapDumpEndpoint({ used, available, snapshot }: Heap = OWN_HEAP)
       throw new HttpProblem(503, 'HEAP_DUMP_MEMORY', message);
     }
     ctx.log.warn(requestFields(ctx), 'heap dump started');
-    // The socket's timer runs on while the snapshot stops the process.
+    // The socket's timer keeps running while the snapshot blocks the process.
     neverIdle(ctx);
     const stream = snapshot();
     busy = true;
@@ -146,7 +146,10 @@ export function threadDumpEndpoint(read: () => readonly ThreadState[] = readThre
   };
 }
 
-/** In Java's terms: a thread without a stack waits for an event. The numbers are those of a JVM that measures no contention. */
+/**
+ * In Java's terms, a thread without a stack is waiting for an event. The numbers are those of a JVM that
+ * measures no contention.
+ */
 function describe({ id, name, stack }: ThreadState) {
   return {
     threadName: name,
@@ -183,7 +186,10 @@ function asText(threads: readonly ThreadState[]): string {
   return `${new Date().toISOString()}\nThreads of Node.js ${process.version}:\n\n${parts.join('\n\n')}\n`;
 }
 
-/** Type and headers of a reply that is saved as a file. Its name holds the time, so that two can be compared. */
+/**
+ * Type and headers of a reply to save as a file. The file name contains the time, so that two files can be
+ * compared.
+ */
 function fileHead(extension: string): Pick<Reply, 'type' | 'headers'> {
   const time = new Date().toISOString().replaceAll(':', '-').replace(/\..*/, '');
   const disposition = `attachment; filename="portico-${process.pid}-${time}.${extension}"`;
@@ -200,8 +206,8 @@ function fileReply(extension: string, body: Reply['body']): Reply {
 }
 
 /**
- * Lets a request wait while nothing moves on its connection, which would otherwise be cut; the reply has to close it.
- * Only for requests that Fastify brought.
+ * Disables the idle timeout of a request's connection; the reply has to close the connection. Only for
+ * requests that went through Fastify.
  */
 function neverIdle(ctx: RequestContext): void {
   const { socket } = (ctx as FastifyRequestContext).request.raw;
@@ -209,7 +215,10 @@ function neverIdle(ctx: RequestContext): void {
   if (socket instanceof Socket) socket.setTimeout(0);
 }
 
-/** Profiles the main thread for some milliseconds, or until `signal` is aborted; resolves to the profile as JSON. */
+/**
+ * Profiles the main thread for some milliseconds, or until `signal` is aborted. Resolves to the profile as
+ * JSON.
+ */
 async function recordCpuProfile(milliseconds: number, signal: AbortSignal): Promise<string> {
   const { Session } = await import('node:inspector/promises');
   const session = new Session();
@@ -232,7 +241,7 @@ interface Frame {
   readonly methodName: string;
   readonly fileName: string | undefined;
   readonly lineNumber: number;
-  /** Whether it belongs to Node itself. */
+  /** Whether the frame belongs to Node itself. */
   readonly native: boolean;
 }
 
@@ -240,11 +249,11 @@ interface Frame {
 interface ThreadState {
   readonly id: number;
   readonly name: string;
-  /** Innermost first; empty for a thread that waits for something to do. */
+  /** Innermost frame first; empty if the thread is idle. */
   readonly stack: readonly Frame[];
 }
 
-/** The parts of Node's diagnostic report that are read; the rest, the environment above all, is ignored. */
+/** The parts of Node's diagnostic report that are used. The rest, above all the environment, is ignored. */
 interface Report {
   readonly header: { readonly threadId: number; readonly event: string };
   readonly javascriptStack?: { readonly stack?: readonly string[] };
@@ -252,8 +261,8 @@ interface Report {
 }
 
 /**
- * Reads the stacks of the main thread and every worker. It takes some milliseconds, or as long as a worker is in a
- * system call that cannot be interrupted.
+ * Reads the stacks of the main thread and every worker. It takes a few milliseconds, or as long as a worker
+ * stays in an uninterruptible system call.
  */
 export function readThreads(): readonly ThreadState[] {
   const report = getReport();
@@ -262,10 +271,10 @@ export function readThreads(): readonly ThreadState[] {
 }
 
 function getReport(): Report {
-  // Missing in the types.
+  // Missing in the types of Node.
   const reporter = process.report as typeof process.report & { excludeNetwork: boolean };
   const { excludeNetwork } = reporter;
-  // With the network it would resolve the name of every peer.
+  // With the network, the report would resolve the name of every peer.
   reporter.excludeNetwork = true;
   try {
     return reporter.getReport() as unknown as Report;
@@ -283,7 +292,7 @@ function stateOf({ header, javascriptStack }: Report, name: string): ThreadState
   return { id: header.threadId, name, stack };
 }
 
-/** Parses a row like `at Pool.take (file:///x/pool.ts:3:7)`; undefined when it is none. */
+/** Parses a row such as `at Pool.take (file:///x/pool.ts:3:7)`; undefined if it is no frame. */
 export function parseFrame(row: string): Frame | undefined {
   const text = /^\s*at (?:async )?(.*)$/.exec(row)?.[1];
   if (text === undefined) return undefined;

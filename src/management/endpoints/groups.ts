@@ -9,15 +9,18 @@ import { maskText } from '../masking.ts';
 
 interface HealthBodyOptions {
   readonly type: MediaType;
-  /** Whether components and details are shown, or the status alone. */
+  /** Whether to show components and details, or only the status. */
   readonly shown: boolean;
   /** Secrets to mask in details. */
   readonly secrets: SecretTexts;
-  /** The names of the groups, sorted; only for the whole. */
+  /** The names of the groups, sorted; only for /health itself. */
   readonly groups?: readonly string[];
 }
 
-/** CONTRACT.md#management-bodies: a status, and its components. Version 2 of the media type calls them `details`. */
+/**
+ * CONTRACT.md#management-bodies: a status and its components. Version 2 of the media type calls the
+ * components `details`.
+ */
 export function healthBody(
   result: HealthResult,
   { type, shown, secrets, groups = [] }: HealthBodyOptions,
@@ -39,7 +42,7 @@ function membersOf(result: HealthResult, key: string, secrets: SecretTexts): str
     ([name, part]) => `${JSON.stringify(name)}:{${membersOf(part, key, secrets).join(',')}}`,
   );
   const text = details === undefined ? undefined : detailsText(details, secrets);
-  // In version 2 components and details would have one name; the components win.
+  // Version 2 has one name for components and details; components win.
   if (text !== undefined && text !== '{}' && (parts.length === 0 || key !== 'details')) {
     members.push(`"details":${text}`);
   }
@@ -47,7 +50,10 @@ function membersOf(result: HealthResult, key: string, secrets: SecretTexts): str
   return members;
 }
 
-/** Details come from users' checks too: one that JSON cannot hold must not fail the other components. */
+/**
+ * Details come from users' checks too. If JSON cannot represent them, the other components must still be
+ * shown.
+ */
 function detailsText(details: unknown, secrets: SecretTexts): string | undefined {
   try {
     return JSON.stringify(details, (_key, value: unknown) =>
@@ -58,17 +64,20 @@ function detailsText(details: unknown, secrets: SecretTexts): string | undefined
   }
 }
 
-/** A valid group: each of its members is a check that exists. */
+/** A valid group: each member is an existing check. */
 export interface HealthGroup {
   readonly members: readonly string[];
   readonly showDetails: ShowDetails;
 }
 
-/** The states of the process; in groups only, since CONTRACT.md#management-bodies has no other whole than UP and DOWN. */
+/**
+ * The states of the process; only in groups, since CONTRACT.md#management-bodies allows only UP and DOWN for
+ * the whole.
+ */
 export const [LIVENESS_STATE, READINESS_STATE] = processStates;
 
 /**
- * All groups by name, sorted: those that are configured, `liveness` and `readiness`; `checks` are those of /health.
+ * All groups by name, sorted: the configured ones, `liveness` and `readiness`; `checks` are those of /health.
  * Throws ManagementOptionsError for a member that is no check, and for a group with the name of a check.
  */
 export function healthGroups(
@@ -93,7 +102,10 @@ export function healthGroups(
   );
 }
 
-/** Liveness checks nothing outside the process, or an outage of the database would restart every replica. */
+/**
+ * Liveness checks nothing outside the process; otherwise an outage of the database would restart every
+ * replica.
+ */
 function builtInGroups(checks: readonly string[]): ReadonlyMap<string, HealthGroupOptions> {
   const database = checks.filter((name) => name === 'db');
   return new Map([
@@ -126,12 +138,12 @@ function members(
 
 type HealthReplyOptions = Omit<HealthBodyOptions, 'type'>;
 
-/** The HTTP status of a health status, as Actuator maps them. */
+/** Actuator's HTTP status for a health status. */
 function statusCode(status: HealthStatus): 200 | 503 {
   return status === 'DOWN' || status === 'OUT_OF_SERVICE' ? 503 : 200;
 }
 
-/** The reply about a result, for an Accept header. */
+/** The reply with a result, for an Accept header. */
 export function healthReply(
   result: HealthResult,
   accept: string | undefined,
@@ -142,7 +154,10 @@ export function healthReply(
   return { status: statusCode(result.status), type, body, headers: COMMON_HEADERS };
 }
 
-/** The same, which keeps its last reply for as long as result, Accept header and known secrets are identical. */
+/**
+ * Like `healthReply`; returns its last reply again while result, Accept header and known secrets are
+ * identical.
+ */
 export function cachedHealthReply(
   options: HealthReplyOptions,
 ): (result: HealthResult, accept: string | undefined) => Reply {

@@ -22,12 +22,12 @@ import {
   READINESS_STATE,
 } from './groups.ts';
 
-/** Only authorised requests get past the guard; without users every request is authorised. */
+/** Only authorised requests pass the guard; without users every request is authorised. */
 function detailsShown({ showDetails }: Pick<HealthTarget, 'showDetails'>): boolean {
   return showDetails !== 'never';
 }
 
-/** The health endpoint: the whole, its groups, and each of their components. */
+/** The health endpoint: the overall status, the groups, and the components of both. */
 export function healthEndpoint(view: HealthView): ManagementEndpoint {
   const { registry, secrets, whole } = view;
   const checkWhole = registry.group(whole.members);
@@ -37,7 +37,7 @@ export function healthEndpoint(view: HealthView): ManagementEndpoint {
     secrets,
   });
 
-  /** The target of a path below /health; undefined when it is unknown or not to be shown. */
+  /** The target of a path below /health; undefined if it is unknown or hidden. */
   function targetOf(path: string): HealthTarget | undefined {
     const target = view.resolve(path.split('/'));
     if (target === undefined || target.path.length === 0) return target;
@@ -78,13 +78,13 @@ export type HealthViewOptions = Pick<
   'health' | 'readiness' | 'healthGroups' | 'showDetails' | 'secrets'
 >;
 
-/** Where a path below /health leads: to some checks, and to one place in their results. */
+/** The target of a path below /health: some checks, and one place in their results. */
 interface HealthTarget extends HealthGroup {
-  /** The names that lead from there to one component; none for the whole. */
+  /** The names that lead to one component; empty for all of them. */
   readonly path: readonly string[];
 }
 
-/** Health as clients read it: all checks, the groups, and the components of both. */
+/** Health as clients see it: all checks, the groups, and the components of both. */
 export interface HealthView {
   /** The checks, and the states of the process. */
   readonly registry: HealthRegistry;
@@ -92,13 +92,16 @@ export interface HealthView {
   /** The checks of /health itself. */
   readonly whole: HealthGroup;
   readonly groups: ReadonlyMap<string, HealthGroup>;
-  /** Secrets to mask in details: messages of drivers quote the URL that they could not connect to. */
+  /** Secrets to mask in details: drivers' messages quote the URL that they could not connect to. */
   readonly secrets: SecretTexts;
-  /** Resolves the names behind /health/; undefined when there is no such group or check. */
+  /** Resolves the names after /health/; undefined if there is no such group or check. */
   resolve(path: readonly string[]): HealthTarget | undefined;
 }
 
-/** Throws ManagementOptionsError for invalid groups, HealthCheckNameError for a check with the name of a state. */
+/**
+ * Throws ManagementOptionsError for invalid groups, and HealthCheckNameError for a check with the name of a
+ * state.
+ */
 export function healthView(options: HealthViewOptions): HealthView {
   const { health, readiness, showDetails = 'when-authorized', secrets } = options;
   const whole: HealthGroup = { members: health.names, showDetails };
@@ -130,15 +133,15 @@ function states(readiness: Readiness): readonly HealthIndicator[] {
   ];
 }
 
-/** The paths of probes, and the health groups that answer there. */
+/** The paths of the probes, and the health groups they report. */
 const PROBES = { '/livez': 'liveness', '/readyz': 'readiness' } as const;
 
 /** The paths of the probes, outside the base path. */
 export const PROBE_PATHS: readonly string[] = Object.keys(PROBES);
 
 /**
- * Adds the probes of an orchestrator: open, and outside the base path. Their clients never authenticate, so they see
- * more than the status only where everybody does.
+ * Adds an orchestrator's probes, unguarded and outside the base path. Their clients never authenticate, so
+ * they see more than the status only if everyone may.
  */
 export function addProbes(
   scope: FastifyInstance,

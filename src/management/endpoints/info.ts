@@ -15,13 +15,13 @@ export interface Build {
   readonly artifact: string;
   readonly name: string;
   readonly group?: string | undefined;
-  /** When it was built, in ISO 8601. */
+  /** Time of the build, in ISO 8601. */
   readonly time?: string | undefined;
 }
 
 export type InfoOptions = Pick<DoorOptions, 'build' | 'git' | 'info'>;
 
-/** The info endpoint. Parts and members without a value are left out. */
+/** The info endpoint. Parts and members without a value are omitted. */
 export function infoEndpoint({ build, git, info = ['build', 'git'] }: InfoOptions): ManagementEndpoint {
   const { version, artifact, name, group, time } = build;
   const shows = (part: InfoPart) => info.includes(part);
@@ -63,7 +63,10 @@ export function infoEndpoint({ build, git, info = ['build', 'git'] }: InfoOption
   };
 }
 
-/** Name and version from the package.json nearest to the program; from the working folder's when it has none. */
+/**
+ * Name and version from the package.json nearest to the program, or nearest to the working folder if that has
+ * none.
+ */
 export function nearestBuild(program = process.argv[1], cwd = process.cwd()): Build {
   const folders = [...folderOf(program), cwd].flatMap(withParents);
   const { name = 'application', version = '0.0.0' } =
@@ -76,10 +79,10 @@ interface Package {
   readonly version?: string;
 }
 
-/** None for a program that is no file. */
+/** Empty for a program that is no file. */
 function folderOf(program = ''): readonly string[] {
   try {
-    // node_modules/.bin holds links to programs.
+    // node_modules/.bin contains links to programs.
     return [dirname(realpathSync(program))];
   } catch {
     return [];
@@ -91,7 +94,7 @@ function withParents(folder: string): readonly string[] {
   return parent === folder ? [folder] : [folder, ...withParents(parent)];
 }
 
-/** A package.json without a name only sets the module type of the files beside it. */
+/** Skips a package.json without a name: it only sets the module type of the files beside it. */
 function readPackage(folder: string): Package | undefined {
   let parsed: unknown;
   try {
@@ -104,25 +107,25 @@ function readPackage(folder: string): Package | undefined {
   return typeof version === 'string' ? { name, version } : { name };
 }
 
-/** The commit that a program was built from, as Actuator shows it. */
+/** The commit from which a program was built, as Actuator shows it. */
 export interface GitInfo {
-  /** Absent when no branch is checked out. */
+  /** Absent if no branch is checked out. */
   readonly branch?: string;
   readonly commit: {
     /** The first seven digits. */
     readonly id: string;
-    /** When it was committed, in ISO 8601. */
+    /** Time of the commit, in ISO 8601. */
     readonly time?: string;
   };
 }
 
-/** The commit, or a function that finds it; undefined when there is none. */
+/** The commit, or a function that finds it; undefined if there is none. */
 export type GitSource = GitInfo | (() => MaybePromise<GitInfo | undefined>);
 
-/** Java's value of an unknown size. */
+/** Java's value for an unknown size. */
 const UNDEFINED = -1;
 
-/** This process in Actuator's shape, with V8's heap. Returns a function that describes its current state. */
+/** Returns a function that describes this process in Actuator's format, with V8's heap. */
 function processInfo() {
   const { timeZone, locale } = Intl.DateTimeFormat().resolvedOptions();
   const always = {
@@ -167,12 +170,12 @@ function memory() {
   };
 }
 
-/** The operating system, in Actuator's shape. */
+/** The operating system, in Actuator's format. */
 function osInfo() {
   return { name: type(), version: release(), arch: arch() };
 }
 
-/** The runtime, in the shape of Actuator's `java`. */
+/** The runtime, in the format of Actuator's `java`. */
 function nodeInfo() {
   const { v8, uv, openssl, modules } = process.versions;
   const { name, lts } = process.release;

@@ -5,14 +5,14 @@ import type { ManagementEndpoint } from '../management-endpoint.ts';
 import { jsonReply, NO_CONTENT, NOT_FOUND } from '../management-errors.ts';
 import { parseDuration } from './recent.ts';
 
-/** Actuator's names of the levels. */
+/** Actuator's names for the levels. */
 const WORDS = new Map<LogLevel, string>(
   LOG_LEVELS.map((level) => [level, level === 'silent' ? 'OFF' : level.toUpperCase()]),
 );
 const LEVELS = new Map(Array.from(WORDS, ([level, word]) => [word, level]));
 const DAY = 86_400_000;
 
-/** The loggers endpoint: what each part of the service logs, which a POST changes. */
+/** The loggers endpoint: the level of each logger, which a POST changes. */
 export function loggersEndpoint(loggers: Loggers): ManagementEndpoint {
   function stateOf(name: string): LoggerState {
     const state = loggers.state(name);
@@ -53,7 +53,7 @@ function describe({ configured, effective, until }: LoggerState) {
   };
 }
 
-/** What a POST asks for: a level, or none of its own; `for` is in the body or the query. Throws HttpProblem. */
+/** Parses a POST: a level, or null to inherit one; `for` is in the body or the query. Throws HttpProblem. */
 function readChange(body: unknown, query: RequestContext['query']) {
   const { configuredLevel = null, for: inBody = null } = asObject(body);
   const duration = inBody ?? query.for ?? null;

@@ -41,7 +41,7 @@ function listNames(metrics: Metrics): Operation {
   };
 }
 
-/** The `tag` parameters; empty ones are ignored. Throws HttpProblem for one that is no `key:value`. */
+/** The `tag` parameters; empty ones are ignored. Throws HttpProblem for one that is not `key:value`. */
 function readTags(query: RequestContext['query']): readonly Tag[] {
   const { tag: given = [] } = query as { readonly tag?: string | readonly string[] };
   const texts = [given].flat().filter((text) => text !== '');
@@ -60,8 +60,9 @@ const NOTHING: Readonly<Record<Meter['type'], readonly Statistic[]>> = {
 };
 
 /**
- * A meter as the metrics endpoint shows it, merged over the series that have all of `tags`: the largest maximum, and the
- * sums of all else. Other tags are listed with their values. Undefined when no series has these tags; without tags never.
+ * A meter as the metrics endpoint shows it, merged over the series that have all of `tags`: the largest
+ * maximum, and the sum of every other statistic. Other tags are listed with their values. Undefined if no
+ * series has these tags; never undefined without tags.
  */
 export function describeMetric(meter: Meter, tags: readonly Tag[]) {
   const matching = Array.from(meter.series()).filter((series) => tags.every((tag) => hasTag(series, tag)));
@@ -74,7 +75,7 @@ export function describeMetric(meter: Meter, tags: readonly Tag[]) {
     baseUnit: unit,
     measurements: Array.from(merged, ([statistic, value]) => ({
       statistic,
-      // JSON has no such numbers; Actuator writes their names.
+      // JSON has no NaN or Infinity; Actuator writes their names.
       value: Number.isFinite(value) ? value : String(value),
     })),
     availableTags: openTags(matching, new Set(tags.map(({ key }) => key))),

@@ -6,7 +6,7 @@ import type { ManagementEndpoint } from '../management-endpoint.ts';
 import { NEGOTIATED_HEADERS } from '../management-errors.ts';
 import type { Operation } from '../operations.ts';
 
-/** The prometheus endpoint: every meter as Prometheus scrapes it; `includedNames` picks some of them. */
+/** The prometheus endpoint: every meter in Prometheus's format; `includedNames` selects some. */
 export function prometheusEndpoint(metrics: Metrics): ManagementEndpoint {
   return {
     id: 'prometheus',
@@ -17,7 +17,7 @@ export function prometheusEndpoint(metrics: Metrics): ManagementEndpoint {
       );
       const head = ({ accept }: IncomingHttpHeaders) => {
         const { mediaType, version } = formatFor(accept);
-        // Prometheus 3 refuses a scrape without a content type that it knows.
+        // Prometheus 3 refuses a scrape without a known content type.
         return { type: `${mediaType}; version=${version}; charset=utf-8`, headers: NEGOTIATED_HEADERS };
       };
       const get: Operation = ({ headers, query }) => {
@@ -29,12 +29,15 @@ export function prometheusEndpoint(metrics: Metrics): ManagementEndpoint {
   };
 }
 
-/** Each chunk is made when the reader has taken the one before. */
+/** Creates each chunk after the client has taken the previous one. */
 async function* piecesOf(chunks: Iterable<string>): AsyncGenerator<string> {
   yield* chunks;
 }
 
-/** Given several times, or once with commas; undefined when it is not given at all. */
+/**
+ * The names in `includedNames`, which may be repeated or hold several separated by commas; undefined if it is
+ * absent.
+ */
 function includedNames(query: RequestContext['query']): ReadonlySet<string> | undefined {
   const { includedNames: given } = query as { readonly includedNames?: string | readonly string[] };
   if (given === undefined) return undefined;
@@ -43,7 +46,7 @@ function includedNames(query: RequestContext['query']): ReadonlySet<string> | un
 
 /** Lines per chunk: about half a millisecond of work. */
 export const CHUNK_LINES = 500;
-/** A chunk with fewer lines has at most so many characters, and one line. */
+/** Maximum length of a chunk with fewer lines, in characters; it contains at least one line. */
 const CHUNK_LENGTH = 64 * 1024;
 
 /** The constant part of a series: its lines up to their values. */
@@ -52,29 +55,29 @@ interface SeriesLines {
   readonly samples: readonly string[];
 }
 
-/** A family with the lines of its series, cached by position: series keep theirs. */
+/** A family with the lines of its series, cached by position: a series never changes its position. */
 interface Prepared {
   readonly family: Family;
   readonly names: ReadonlySet<string>;
   readonly lines: SeriesLines[];
 }
 
-/** The meters as text for Prometheus, a chunk at a time. */
+/** The meters as text for Prometheus, chunk by chunk. */
 export class Exposition {
   readonly #metrics: Metrics;
   readonly #onConflict: (meter: string) => void;
   #meterNames: readonly string[] | undefined;
   #prepared: readonly Prepared[] = [];
 
-  /** `onConflict` is called for a meter that is left out because another one has taken one of its names. */
+  /** `onConflict` is called for a meter that is omitted because another one has taken one of its names. */
   constructor(metrics: Metrics, onConflict: (meter: string) => void = () => {}) {
     this.#metrics = metrics;
     this.#onConflict = onConflict;
   }
 
   /**
-   * The text in chunks of about CHUNK_LINES lines, each read from the meters on demand. With `included` only the
-   * families that have one of these names.
+   * The text in chunks of about CHUNK_LINES lines, each read from the meters on demand. With `included`, only
+   * the families that have one of these names.
    */
   *chunks(format: Format, included?: ReadonlySet<string>): Generator<string, void> {
     let text = '';
@@ -175,24 +178,24 @@ interface Sample {
 /** A metric family of Prometheus: the series of one meter, or of one aspect of it. */
 interface Family {
   readonly meter: Meter;
-  /** The name in OpenMetrics: without the suffix of a counter. */
+  /** The name in OpenMetrics: without a counter's suffix. */
   readonly name: string;
   /** The name in the older format. */
   readonly textName: string;
   readonly type: 'counter' | 'gauge' | 'summary' | 'histogram';
-  /** Ends the name, as OpenMetrics wants it. */
+  /** The unit that ends the name, as OpenMetrics requires. */
   readonly unit: string | undefined;
   readonly samples: readonly Sample[];
-  /** The name of each bucket; undefined when it is no histogram. */
+  /** The name of each bucket; undefined if this is no histogram. */
   readonly bucketName: string | undefined;
 }
 
 /**
- * The families of a meter. All names follow one scheme: dots become underscores, the base unit ends
- * the name, and then comes the suffix of the type. `process.cpu`, a counter of seconds, is
- * process_cpu_seconds_total. A timer is a summary (a histogram when it has buckets) and, as in Micrometer,
- * a gauge of its recent maximum: `_seconds_count`, `_seconds_sum`, `_seconds_max`.
- * The meters of the runtime are named so that this gives the names which dashboards for Node look for.
+ * The families of a meter. All names follow one scheme: dots become underscores, then comes the base unit,
+ * then the suffix of the type. `process.cpu`, a counter of seconds, is process_cpu_seconds_total. A timer is
+ * a summary (a histogram if it has buckets) and, as in Micrometer, a gauge of its recent maximum:
+ * `_seconds_count`, `_seconds_sum`, `_seconds_max`. With this scheme, the runtime's meters get the names that
+ * dashboards for Node expect.
  */
 export function familiesOf(meter: Meter): readonly Family[] {
   const name = baseName(meter);
@@ -217,7 +220,7 @@ export function familiesOf(meter: Meter): readonly Family[] {
         name: max,
         textName: max,
         type: 'gauge',
-        // A unit has to end the name, and here the aspect does.
+        // A unit has to end the name, but here the aspect does.
         unit: undefined,
         samples: [{ statistic: 'MAX', name: max }],
       };
@@ -240,7 +243,7 @@ function namesOf({ name, textName, samples, bucketName }: Family): ReadonlySet<s
   return names;
 }
 
-/** One of the two text formats that Prometheus reads. */
+/** A text format that Prometheus reads. */
 export interface Format {
   readonly mediaType: string;
   readonly version: string;
@@ -274,8 +277,8 @@ export const OPEN_METRICS: Format = {
 const VERSIONS = new Map([TEXT, OPEN_METRICS].map(({ mediaType, version }) => [mediaType, version]));
 
 /**
- * The format that an Accept header wants most; one that accepts neither gets the older format. Unlike elsewhere the
- * version is a part of the name: a scraper lists those that it reads.
+ * The format that an Accept header prefers; the older format if it accepts neither. Here, unlike elsewhere,
+ * the version is part of the media type: a scraper lists the versions it reads.
  */
 export function formatFor(accept: string | undefined): Format {
   const type = preferred(accept, [...VERSIONS.keys()], isOurVersion);
@@ -294,7 +297,9 @@ function numberText(value: number): string {
   return String(value);
 }
 
-/** The upper bound of a bucket: always with a fraction, as OpenMetrics wants it, so that both formats agree. */
+/**
+ * The upper bound of a bucket. It always has a fraction, as OpenMetrics requires, so that both formats agree.
+ */
 function boundText(bound: number): string {
   const text = numberText(bound);
   return /^\d+$/.test(text) ? `${text}.0` : text;
@@ -305,12 +310,12 @@ function labelsText(tags: readonly Tag[]): string {
   return tags.map(({ key, value }) => `${key.replaceAll('.', '_')}="${labelValue(value)}"`).join();
 }
 
-/** A sample up to its value. */
+/** The text of a sample before its value. */
 function samplePrefix(name: string, labels: string): string {
   return labels === '' ? `${name} ` : `${name}{${labels}} `;
 }
 
-/** Prometheus takes a NUL for the end of the text. */
+/** Escapes a label's value. Prometheus would read a NUL as the end of the text. */
 function labelValue(value: string): string {
   return value
     .replaceAll('\0', '\ufffd')

@@ -5,14 +5,14 @@ import type { ManagementEndpoint } from '../management-endpoint.ts';
 import { jsonReply, jsonTextReply, NOT_FOUND } from '../management-errors.ts';
 import type { ShowValue } from '../masking.ts';
 
-/** The options of one section, with their values and where each comes from. */
+/** The options of one section, with their values and origins. */
 interface Bean {
   readonly prefix: string;
   readonly properties: Record<string, unknown>;
   readonly inputs: Record<string, { readonly value: unknown; readonly origin: string | undefined }>;
 }
 
-/** The section of options without one. */
+/** The section of options whose names have none. */
 const COMMON = 'common';
 
 /** The configprops endpoint: every option with its value, by door. */
@@ -58,11 +58,14 @@ function beansOf(options: readonly EffectiveOption[], show: ShowValue): Readonly
   return beans;
 }
 
-/** The env endpoint (CONTRACT.md#management-bodies). The environment is described once: it does not change while the process runs. */
+/**
+ * The env endpoint (CONTRACT.md#management-bodies). It describes the environment once, because that never
+ * changes while the process runs.
+ */
 export function envEndpoint(environment: Environment, show: ShowValue): ManagementEndpoint {
   const body = JSON.stringify(describeEnvironment(environment, show));
 
-  /** The properties with names that contain the pattern, in any case; all of them without one. */
+  /** The properties whose names contain the pattern, in any case; all properties without one. */
   function bodyFor(pattern: unknown): string {
     if (pattern === undefined || pattern === '') return body;
     if (typeof pattern !== 'string') throw new HttpProblem(400, 'TWO_PATTERNS', 'Give one pattern');

@@ -36,7 +36,7 @@ const WRONG_QUERY = new HttpProblem(
   `window has to be one of ${HISTORY_WINDOWS.join(', ')}, and after a time in milliseconds`,
 );
 
-/** The logtail endpoint: the last entries of the log, redacted as they were written. */
+/** The logtail endpoint: the last log entries, with the redactions of the log. */
 export function logTailEndpoint(tail: LogTail): ManagementEndpoint {
   return {
     id: 'logtail',
@@ -58,7 +58,10 @@ export function logTailEndpoint(tail: LogTail): ManagementEndpoint {
 
 const WRONG_NUMBER = new HttpProblem(400, 'LOG_NUMBER', 'after has to be the number of a log entry');
 
-/** The requests endpoint: the last replies of all doors by route, which costs nothing while nobody looks. */
+/**
+ * The requests endpoint: the last replies of all doors by route. Recording them costs nothing while no client
+ * asks.
+ */
 export function requestsEndpoint(tail: RequestTail): ManagementEndpoint {
   return {
     id: 'requests',
@@ -73,10 +76,10 @@ function describe({ endedAt, duration, ...request }: TailedRequest) {
   return { ...request, endedAt: new Date(endedAt).toISOString(), durationMs: duration };
 }
 
-/** Longer URIs and header values are cut: a client chooses them. */
+/** Maximum length of URIs and header values, because clients choose them. */
 const MAX_LENGTH = 2_000;
 
-/** The httpexchanges endpoint: the last exchanges of all doors, the latest first. */
+/** The httpexchanges endpoint: the last exchanges of all doors, latest first. */
 export function httpExchangesEndpoint(log: ExchangeLog, secrets: SecretTexts): ManagementEndpoint {
   const clean = (text: string) => maskText(text, secrets).slice(0, MAX_LENGTH);
 
@@ -108,7 +111,7 @@ export function httpExchangesEndpoint(log: ExchangeLog, secrets: SecretTexts): M
 
 type Headers = Readonly<Record<string, number | string | readonly string[] | undefined>>;
 
-/** Without those that are secret: credentials, cookies, tokens, signatures. */
+/** Removes secret headers: credentials, cookies, tokens, signatures. */
 function shownHeaders(headers: Headers, clean: (text: string) => string) {
   const shown = Object.entries(headers).filter(([name, value]) => value !== undefined && !isSecretName(name));
   return Object.fromEntries(
@@ -119,7 +122,8 @@ function shownHeaders(headers: Headers, clean: (text: string) => string) {
 const DECIMALS = 6;
 
 /**
- * Formats a duration of at least 0 ms as Actuator does, in ISO 8601: `PT1H2M3.004S`. Seconds are rounded to 6 decimals.
+ * Formats a duration of at least 0 ms in ISO 8601, as Actuator does: `PT1H2M3.004S`. Seconds are rounded to 6
+ * decimals.
  */
 export function formatDuration(durationMs: number): string {
   const unit = 10 ** DECIMALS;
@@ -133,7 +137,10 @@ export function formatDuration(durationMs: number): string {
 
 const DURATION = /^P(?:(\d{1,6})D)?(?:T(?=\d)(?:(\d{1,6})H)?(?:(\d{1,6})M)?(?:(\d{1,9}(?:\.\d{1,9})?)S)?)?$/i;
 
-/** Parses an ISO 8601 duration of days and smaller units, like `PT10M`, to milliseconds; undefined when it is none. */
+/**
+ * Parses an ISO 8601 duration of days and smaller units, such as `PT10M`, to milliseconds; undefined if it is
+ * none.
+ */
 export function parseDuration(text: string): number | undefined {
   const [, ...parts] = DURATION.exec(text) ?? [];
   if (parts.every((part) => part === undefined)) return undefined;

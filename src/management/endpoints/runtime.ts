@@ -6,7 +6,9 @@ import type { ManagementEndpoint } from '../management-endpoint.ts';
 import { jsonReply } from '../management-errors.ts';
 import { formatDuration } from './recent.ts';
 
-/** The eventloop endpoint: utilisation and delay of the event loop. It measures only when exposed. */
+/**
+ * The eventloop endpoint: utilisation and delay of the event loop, measured only if the endpoint is exposed.
+ */
 export function eventLoopEndpoint(): ManagementEndpoint {
   return {
     id: 'eventloop',
@@ -23,10 +25,10 @@ function describe({ windowMs, utilization, delay }: EventLoopReading) {
   return { window: formatDuration(windowMs), utilization, delay: { unit: 'milliseconds', ...delay } };
 }
 
-/** Lists the routes of a door, by the door's name. */
+/** A function for each door, by name, that lists its routes. */
 export type Mappings = ReadonlyMap<string, () => readonly ListedRoute[]>;
 
-/** The mappings endpoint: every path of every door, in the shape that Actuator's clients draw. */
+/** The mappings endpoint: every path of every door, in Actuator's format. */
 export function mappingsEndpoint(application: string, mappings: Mappings): ManagementEndpoint {
   function describe() {
     const doors = Array.from(mappings, ([door, routes]) => [
@@ -62,7 +64,7 @@ function describeRoute(door: string, { path, methods }: ListedRoute) {
   };
 }
 
-/** The shutdown endpoint: a POST stops the process as SIGTERM does, once its own reply is sent. */
+/** The shutdown endpoint: a POST stops the process like SIGTERM, after its own reply. */
 export function shutdownEndpoint(shutDown: () => void): ManagementEndpoint {
   return {
     id: 'shutdown',
@@ -72,7 +74,7 @@ export function shutdownEndpoint(shutDown: () => void): ManagementEndpoint {
       '/shutdown': {
         post(ctx) {
           ctx.log.warn(requestFields(ctx), 'shutdown requested');
-          // A client that is gone before its reply wanted the stop too.
+          // Shuts down even if the client has disconnected before its reply.
           ctx.onClose(shutDown);
           const reply = jsonReply(ctx, { message: 'Shutting down, bye...' });
           return { ...reply, headers: { ...reply.headers, connection: 'close' } };
@@ -82,15 +84,15 @@ export function shutdownEndpoint(shutDown: () => void): ManagementEndpoint {
   };
 }
 
-/** An operation of a custom endpoint failed; the cause is for the log, never for the client. */
+/** An operation of a custom endpoint failed. The cause goes to the log, never to the client. */
 export class CustomEndpointError extends Error {
   override readonly name = 'CustomEndpointError';
   readonly code = 'CUSTOM_ENDPOINT';
 }
 
 /**
- * Bounds an operation: its failure becomes a CustomEndpointError, an answer that takes longer than `timeoutMs` an
- * HttpProblem of status 503. Until a late one has ended it is not called again, so that what hangs does not pile up.
+ * Bounds an operation: its failure becomes a CustomEndpointError, an answer after `timeoutMs` an HttpProblem
+ * with status 503. It is not called again until a late call has ended, so that hanging calls do not pile up.
  * `name` is for messages.
  */
 export function boundedOperation<R>(

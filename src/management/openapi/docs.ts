@@ -20,7 +20,7 @@ const PAGE = {
   policy: ["script-src 'self'", "style-src 'self' 'unsafe-inline'"],
 } as const;
 
-/** The page for the path `.../docs`; its files are below that, relative to its own URL. */
+/** The page at `.../docs`; the URLs of its files are relative to its own. */
 function docsPage(manifest: Manifest): Reply {
   return htmlPage({
     ...PAGE,
@@ -31,7 +31,7 @@ function docsPage(manifest: Manifest): Reply {
   });
 }
 
-/** The page while it is not built. */
+/** The page to show while the real one is not built. */
 function notBuiltPage(): Reply {
   return htmlPage({
     ...PAGE,
@@ -43,7 +43,10 @@ function notBuiltPage(): Reply {
   });
 }
 
-/** The docs endpoint: a page for browsers that shows the document of all doors; it loads nothing from elsewhere. */
+/**
+ * The docs endpoint: a page for browsers that shows the document of all doors. It loads nothing from other
+ * sites.
+ */
 export function docsEndpoint(documents: ApiDocuments, directory = builtPage('docs')): ManagementEndpoint {
   return {
     id: 'docs',
@@ -54,7 +57,7 @@ export function docsEndpoint(documents: ApiDocuments, directory = builtPage('doc
       const asset = manifest && assetReplies(manifest, directory);
       async function file(ctx: RequestContext): Promise<Reply> {
         if (ctx.param === 'openapi') return documentReply(documents, ctx);
-        // For HEAD Fastify would take the length of an empty body.
+        // For HEAD, Fastify would send the length of an empty body.
         const found = await asset?.(ctx.param, { method: 'GET', headers: ctx.headers });
         if (found === undefined) throw NOT_FOUND;
         return found;
@@ -67,7 +70,7 @@ export function docsEndpoint(documents: ApiDocuments, directory = builtPage('doc
   };
 }
 
-/** The openapi endpoint: what the doors take and answer, as OpenAPI 3.1; the schema of GraphQL in its own language. */
+/** The openapi endpoint: requests and replies of the doors in OpenAPI 3.1; the schema of GraphQL in SDL. */
 export function openApiEndpoint(documents: ApiDocuments): ManagementEndpoint {
   async function part(ctx: RequestContext): Promise<Reply> {
     const { param: door } = ctx;
@@ -95,30 +98,30 @@ async function documentReply(documents: ApiDocuments, ctx: RequestContext, door?
   return { status: 200, type: 'application/json', body, headers: COMMON_HEADERS };
 }
 
-/** The documents that describe the doors. They are made when they are asked for: nothing of them is in memory before. */
+/** The documents that describe the doors. They are created on request, and use no memory before. */
 export class ApiDocuments {
-  /** The endpoints that are exposed, once that is known. */
+  /** The exposed endpoints, once known. */
   exposed: readonly Exposed[] = [];
   readonly #options: DoorOptions;
   readonly #prefix: string;
 
-  /** `prefix` stands before the paths of the endpoints that clients see. */
+  /** `prefix` precedes the paths of the endpoints as clients see them. */
   constructor(options: DoorOptions, prefix: string) {
     this.#options = options;
     this.#prefix = prefix;
   }
 
-  /** The names of the doors that are described. */
+  /** The names of the described doors. */
   doors(): readonly string[] {
     return [...(this.#options.apis?.doors.keys() ?? []), 'management'];
   }
 
-  /** The schema of the GraphQL door; undefined where it is not open. */
+  /** The schema of the GraphQL door; undefined if the door is closed. */
   sdl(): string | undefined {
     return this.#options.apis?.sdl();
   }
 
-  /** The document of one door, or of all. The request has to be one that Fastify brought. */
+  /** The document of one door, or of all. The request must have gone through Fastify. */
   async document(ctx: RequestContext, only?: string): Promise<object> {
     const { apis, endpoints, users, build } = this.#options;
     const { openApiDocument } = await import('../../http/openapi.ts');
@@ -138,7 +141,7 @@ export class ApiDocuments {
   }
 }
 
-/** The same host on another port, as far as the client's way there tells. */
+/** The same host with another port, if the client's way there reveals it. */
 function withPort(origin: string, port: number | undefined): string {
   if (port === undefined) return origin;
   const url = new URL(origin);

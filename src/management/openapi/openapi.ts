@@ -22,14 +22,14 @@ import type { DoorOptions } from '../options.ts';
 import { type EndpointPaths, json, managementSchemas, read, WRITE_REFUSALS } from './shapes.ts';
 import { documentsApi, workApi } from './work-api.ts';
 
-/** What the description needs of the door. */
+/** The parts of the door that its description needs. */
 export interface ManagementApiOptions extends Pick<DoorOptions, 'endpoints' | 'users'> {
-  /** Where the endpoints are. */
+  /** The base path of the endpoints. */
   readonly prefix: string;
   readonly exposed: readonly Exposed[];
 }
 
-/** The management door as OpenAPI describes it: the probes, the index, and every exposed endpoint with its access. */
+/** The management door in OpenAPI: the probes, the index, and every exposed endpoint with its access. */
 export function managementApi({ endpoints, users, prefix, exposed }: ManagementApiOptions): DoorApi {
   const known: EndpointPaths = Object.assign(
     {},
@@ -42,7 +42,7 @@ export function managementApi({ endpoints, users, prefix, exposed }: ManagementA
   );
   const described = exposed.flatMap(({ routes }) =>
     Object.entries(routes).flatMap(([route, operations]) => {
-      // A path of OpenAPI has no parameter of several segments.
+      // A path parameter in OpenAPI cannot span several segments.
       const path = route.replace('{*', '{');
       const methods = Object.entries(known[path] ?? {}).filter(
         ([method]) => operations[method as 'get' | 'post' | 'delete'] !== undefined,
@@ -100,7 +100,10 @@ const probesApi: EndpointPaths = {
 const build = object({ artifact: text(), name: text(), version: text(), 'group?': text(), 'time?': text() });
 const number = { type: 'number' } as const;
 
-/** The endpoints that are exposed by default (CONTRACT.md#management-endpoints), and configprops, which is a view of the same. */
+/**
+ * The endpoints that are exposed by default (CONTRACT.md#management-endpoints), and configprops, another view
+ * of the configuration.
+ */
 const coreApi: EndpointPaths = {
   '/health': { get: health('readHealth', 'Whether everything that the service needs is well') },
   '/health/{path}': {
@@ -211,7 +214,7 @@ const FAILURES = [
   'CUSTOM_ENDPOINT_TIMEOUT',
 ] as const satisfies readonly ErrorCode[];
 
-/** The paths of an endpoint that the configuration or the embedding program adds. */
+/** The paths of a custom endpoint. */
 function customApi(endpoint: CustomEndpoint): EndpointPaths {
   const { id, query = [] } = endpoint;
   const segment = parseParameter(endpoint.path);

@@ -14,16 +14,16 @@ import {
 } from '../../http/openapi.ts';
 import { MEDIA_TYPES } from '../management-errors.ts';
 
-/** A description of the paths of endpoints, relative to the base path. */
+/** Descriptions of endpoints' paths, relative to the base path. */
 export type EndpointPaths = Readonly<Record<string, ApiPath>>;
 
-/** What a read has beside its id, its summary and its schema. */
+/** Further parts of a read's description. */
 interface Read extends Partial<Pick<ApiOperation, 'description'>> {
   readonly parameters?: readonly ApiParameter[];
   readonly refusals?: readonly ErrorCode[];
 }
 
-/** The content of a reply that is JSON under each media type of the door. */
+/** The content of a JSON reply under each media type of the door. */
 export function json(schema: Schema): Readonly<Record<string, Schema>> {
   return Object.fromEntries(MEDIA_TYPES.map((type) => [type, schema]));
 }
@@ -33,7 +33,7 @@ export function read(id: string, summary: string, schema: Schema, more: Read = {
   return { id, summary, replies: { 200: { description: summary, content: json(schema) } }, ...more };
 }
 
-/** What a write with a JSON body may be refused for. */
+/** The refusals of a write with a JSON body. */
 export const WRITE_REFUSALS = [
   'BODY_TOO_LARGE',
   'BUSY',
@@ -49,7 +49,7 @@ export const WRITE_REFUSALS = [
 const property = (more: Readonly<Record<string, Schema>> = {}) =>
   object({ 'value?': {}, 'origin?': text('Where it was set.'), ...more });
 
-/** The schemas that several endpoints name. */
+/** The schemas that several endpoints share. */
 export const managementSchemas: Readonly<Record<string, Schema>> = {
   ManagementError: object({
     status: { type: 'integer' },

@@ -51,7 +51,7 @@ const FILTERS: Readonly<Record<(typeof FILTER_FIELDS)[number], string>> = {
   text: 'A text in their bodies.',
 };
 
-/** The endpoints that show and change what the service does. */
+/** The endpoints that show and control the work of the service. */
 export const workApi: EndpointPaths = {
   '/loggers': {
     get: read(

@@ -14,7 +14,10 @@ declare const document: {
 const root = document.querySelector('#docs');
 const spec = (await (await fetch(root?.dataset.spec ?? 'openapi')).json()) as ApiDocument;
 
-/** A browser lets the page ask its own origin only: the other doors are others, and allow no other page to read them. */
+/**
+ * A browser lets the page send requests only to its own origin: the other doors have other origins, and do
+ * not allow this one.
+ */
 const ownOriginOnly = () => ({
   statePlugins: {
     spec: {

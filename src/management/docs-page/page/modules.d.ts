@@ -1,4 +1,4 @@
-// The part of the page's package that it uses.
+// Types of the part of swagger-ui that the page uses.
 
 declare module '*.css';
 

@@ -19,7 +19,7 @@ type All<U> = (U extends unknown ? (member: U) => void : never) extends (all: in
 
 type AllSettings = All<{ [K in OptionKey]: Setting<K, Written<Settings[K]> | undefined> }[OptionKey]>;
 
-/** The doors by name, each with what a Fastify user adds to it. */
+/** The doors by name, each with the code that extends its Fastify instance. */
 type Setups = { readonly [D in Door]?: { readonly setup?: DoorSetup } };
 
 interface Code<C> {
@@ -43,15 +43,18 @@ interface Code<C> {
     /** Forward addresses by name. */
     readonly forward?: ForwardsConfig;
     readonly alerts?: AlertsConfig;
-    /** Deliveries that are stored again and again, by name. */
+    /** Deliveries that Portico stores on a schedule, by name. */
     readonly schedules?: SchedulesConfig;
   };
 }
 
-/** The default export of a configuration module: nested settings and code, all of it optional. */
+/** The default export of a configuration module: nested settings and code, all optional. */
 export type PorticoConfig<C = GraphqlContext> = AllSettings & Code<C> & Setups;
 
-/** Gives a configuration module completion and type checks. Returns its argument. The type of the context is that of `graphql.context`. */
+/**
+ * Returns its argument; gives a configuration module completion and type checks. The type of the context is
+ * that of `graphql.context`.
+ */
 export function defineConfig<C = GraphqlContext>(config: PorticoConfig<C>): PorticoConfig<C> {
   return config;
 }

@@ -1,6 +1,6 @@
 /**
- * The offset of the first character that is no JSON; the length of a text that only ends too early. For a text that
- * JSON.parse refuses: some of its messages quote the text instead of naming the position.
+ * The offset of the first character that is not JSON; the length of the text if it only ends too early. For
+ * texts that JSON.parse refuses, because some of its messages quote the text instead of naming the position.
  */
 export function jsonFault(text: string): number {
   let sound = 0;

@@ -4,10 +4,10 @@ import { optionOf } from './options/options.ts';
 import { parseSecretFile, watchedFile } from './secret-file.ts';
 
 /**
- * The value of `webhook.secret`. If it comes from the file that WEBHOOK_SECRET_FILE names, it follows changes of that
- * file, so that a secret can be rotated without a restart. An unreadable file or invalid value changes nothing.
- * `onChange` is called for each change: with undefined when the new value is used, else with the reason why the old one
- * stays.
+ * The value of `webhook.secret`. If it comes from the file that WEBHOOK_SECRET_FILE names, it follows changes
+ * of that file, so that a secret can be rotated without a restart. An unreadable file or invalid value
+ * changes nothing. `onChange` is called for each change, with undefined if the new value is in use, else with
+ * the reason why the old one stays.
  */
 export function liveSecrets(
   { settings, secretFile: path }: Config,

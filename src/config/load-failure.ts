@@ -25,13 +25,13 @@ export async function describeLoadFailure(error: unknown, { file, cwd, secrets }
 async function placeOf(error: unknown, path: string): Promise<SourcePlace | undefined> {
   const stack: unknown = error instanceof Error ? error.stack : undefined;
   if (typeof stack !== 'string') return undefined;
-  // The frames below the import are ours, not the module's.
+  // The frames below the import are Portico's, not the module's.
   const place = placeInStack(stack, importer);
   if (!(error instanceof SyntaxError)) return place;
   return placeInHead(stack) ?? place ?? (await syntaxPlace(path));
 }
 
-/** The message of a syntax error without quoted source, which may hold a secret. */
+/** The message of a syntax error without quoted source, which may contain a secret. */
 function withoutSource(error: unknown): string {
   const text = describeError(error);
   if (!(error instanceof SyntaxError)) return text;
@@ -43,7 +43,7 @@ function withoutSource(error: unknown): string {
     .replace(/Unexpected identifier '.*'$/s, 'Unexpected identifier');
 }
 
-/** Remedies for what Node says, by a pattern of it. */
+/** Advice for Node's messages, by a pattern of the message. */
 const ADVICE: readonly (readonly [RegExp, string])[] = [
   [
     /^TypeScript .* is not supported in strip-only mode/,
@@ -82,7 +82,10 @@ export function formatPlace(place: SourcePlace, cwd: string): string {
   return `${path}:${place.line}${column}`;
 }
 
-/** The topmost frame above `until` that is neither Node's nor a package's; a package's frame if there is no other. */
+/**
+ * The topmost frame above `until` that belongs to neither Node nor a package; a package's frame if there is
+ * no other.
+ */
 export function placeInStack(stack: string, until: string): SourcePlace | undefined {
   let inPackage: SourcePlace | undefined;
   for (const row of stack.split('\n')) {
@@ -134,9 +137,9 @@ function lineOf(path: string, line: number): string | undefined {
 }
 
 /**
- * The place of a syntax error in a module or its imports; undefined when it cannot be found. An error of `import()`
- * lacks the place, but Node prints it when the error ends a process. So a child process imports the module and exits
- * before any of it runs, since its first import is evaluated first.
+ * The place of a syntax error in a module or its imports; undefined if it cannot be found. An error of
+ * `import()` lacks the place, but Node prints it when the error ends a process. So a child process imports
+ * the module; its first import exits before any code of the module runs.
  */
 function syntaxPlace(path: string): Promise<SourcePlace | undefined> {
   const program = `import 'data:text/javascript,process.exit(0)';\nimport ${JSON.stringify(pathToFileURL(path).href)};`;
@@ -146,7 +149,7 @@ function syntaxPlace(path: string): Promise<SourcePlace | undefined> {
     try {
       execFile(process.execPath, ['--input-type=module', '--eval', program], limits, done);
     } catch {
-      // The process lacks the permission to start others.
+      // The process may not be permitted to start others.
       resolve(undefined);
     }
   });

@@ -32,9 +32,9 @@ export interface ConfigSource {
   /** The arguments after the command. */
   readonly argv: readonly string[];
   readonly env: Environment;
-  /** The working directory, absolute: holds portico.config.* and is the base of relative paths. */
+  /** The working directory, absolute: contains portico.config.* and is the base of relative paths. */
   readonly cwd: string;
-  /** Validates the parts of the module that a door reads itself; appends to `problems`. */
+  /** Validates the parts of the module that a door reads; appends to `problems`. */
   readonly check?: ModuleCheck;
 }
 
@@ -45,7 +45,7 @@ export type ModuleCheck = (
   name: string,
   resolveSecret: SecretResolver,
   problems: string[],
-  /** The settings; those of `broken` have a value that was refused, and are not to be relied on. */
+  /** The settings. Those in `broken` have an invalid value and cannot be relied on. */
   options: { readonly settings: Settings; readonly broken: ReadonlySet<OptionKey> },
 ) => void;
 
@@ -55,17 +55,19 @@ export interface Config {
   /** The sources of all values, highest precedence first. */
   readonly sources: readonly PropertySource[];
   readonly code: ConfigCode;
-  /** The configuration module, absolute; undefined when there is none. */
+  /** Absolute path of the configuration module; undefined if there is none. */
   readonly file: string | undefined;
-  /** The file that `webhook.secret` is read from, absolute; undefined when it comes from elsewhere. */
+  /**
+   * Absolute path of the file that contains `webhook.secret`; undefined if the secret comes from elsewhere.
+   */
   readonly secretFile: string | undefined;
   /** Resolves secrets that the module references. */
   readonly resolveSecret: SecretResolver;
 }
 
 /**
- * Merges flags, environment, configuration module and defaults, in this order of precedence.
- * Rejects with one ConfigError that lists the problems of all of them.
+ * Merges flags, environment, configuration module and defaults, in this order of precedence. Rejects with one
+ * ConfigError that lists all problems.
  */
 export async function loadConfig({ argv, env, cwd, check }: ConfigSource): Promise<Config> {
   const flags = readFlags(argv);
@@ -99,11 +101,11 @@ function merge(readings: readonly Reading[]): Settings {
     const found = find(readings, key);
     return [key, found === undefined ? optionOf(key).default : found.value];
   });
-  // Every key has a value that its own option parsed.
+  // Each value was parsed by its own option.
   return Object.fromEntries(values) as Settings;
 }
 
-/** What the first source that sets an option found. */
+/** The value from the first source that sets an option. */
 function find(readings: readonly Reading[], key: OptionKey): Found | undefined {
   return readings.find(({ found }) => found.has(key))?.found.get(key);
 }
@@ -210,7 +212,7 @@ function clientCertificates({ settings, broken }: CrossCheckInput): readonly str
   });
 }
 
-/** A Unix socket is no place that Spring Boot Admin could be told. */
+/** Spring Boot Admin cannot reach a Unix socket. */
 function adminUrl({ settings, broken }: CrossCheckInput): readonly string[] {
   if (broken.has('management.port') || broken.has('management.springBootAdmin.managementUrl')) return [];
   if (settings['management.springBootAdmin.url'] === undefined) return [];
@@ -221,7 +223,7 @@ function adminUrl({ settings, broken }: CrossCheckInput): readonly string[] {
   ];
 }
 
-/** A typo would hide an endpoint, or leave it open. */
+/** A typing error would hide an endpoint, or expose it. */
 function endpointNames(input: CrossCheckInput): readonly string[] {
   return (['management.include', 'management.exclude'] as const).flatMap((key) => {
     if (input.broken.has(key)) return [];
@@ -229,7 +231,7 @@ function endpointNames(input: CrossCheckInput): readonly string[] {
   });
 }
 
-/** The problem with an id that no endpoint has, if it is one. */
+/** A problem if no endpoint has this id. */
 function unknownEndpoint({ code }: CrossCheckInput, key: OptionKey, id: string): readonly string[] {
   const known = [...takenEndpoints, ...code.endpoints.map((endpoint) => endpoint.id)];
   const same = comparableEndpointId(id);
@@ -237,7 +239,7 @@ function unknownEndpoint({ code }: CrossCheckInput, key: OptionKey, id: string):
   return [`${key} names ${id}, which is no endpoint${didYouMean(id, known)}`];
 }
 
-/** A typo in an endpoint id would leave that endpoint open. */
+/** A typing error in an id would leave that endpoint open. */
 function endpointAccess(input: CrossCheckInput): readonly string[] {
   const { settings, broken } = input;
   if (broken.has('management.endpointAccess')) return [];
@@ -260,7 +262,7 @@ function replica({ settings, broken }: CrossCheckInput): readonly string[] {
   return ['database.readUrl is set but database.url is no postgres:// URL; only PostgreSQL has replicas'];
 }
 
-/** Browsers refuse it: every page could then act as its visitor. */
+/** Browsers refuse this combination, because every page could then act as its visitor. */
 function origins({ settings, broken }: CrossCheckInput): readonly string[] {
   return (['rest', 'graphql'] as const).flatMap((door) => {
     if (broken.has(`${door}.cors.origins`) || !settings[`${door}.cors.credentials`]) return [];
@@ -286,14 +288,14 @@ function basicScopes({ settings, broken }: CrossCheckInput): readonly string[] {
   return unknownScopes('api.basic', settings['api.basic'], knownScopes(settingsOf(settings, 'api')));
 }
 
-/** The configuration cannot be used; the start ends with this message and exit code 2. */
+/** The configuration is invalid; the start ends with this message and exit code 2. */
 export class ConfigError extends ExpectedError {
   override readonly name = 'ConfigError';
   readonly code = 'CONFIG_INVALID';
-  /** All problems, one line each; none shows a secret. */
+  /** All problems, one line each, without secrets. */
   readonly problems: readonly string[];
 
-  /** `what` is not valid: the configuration, unless the problems are those of the command line alone. */
+  /** `what` is invalid: the configuration, unless only the command line has problems. */
   constructor(problems: readonly string[], options?: ErrorOptions, what = 'configuration') {
     super(`The ${what} is not valid:\n${problems.map((problem) => `  - ${problem}`).join('\n')}`, options);
     this.problems = problems;

@@ -9,7 +9,7 @@ import { isOptionKey, moduleOption, optionKeys, optionOf } from './options/optio
 import { type CodeKey, type ConfigCode, codeKeys, dataKeys, readModuleCode } from './schema/code.ts';
 import { type Reading, startReading, take } from './sources.ts';
 
-/** Where to look for the configuration module. */
+/** Where to find the configuration module. */
 interface ModuleSearch {
   readonly cwd: string;
   /** The values of `--config` and CONFIG. */
@@ -26,7 +26,7 @@ interface LoadedModule {
   readonly code: ConfigCode;
   /** Whether it sets management.users, valid or not. */
   readonly setsUsers: boolean;
-  /** False when the module failed to load: then its settings are unknown. */
+  /** False if the module failed to load: then its settings are unknown. */
   readonly complete: boolean;
 }
 
@@ -74,17 +74,17 @@ function readModule(exported: Readonly<Record<string, unknown>>, file: ModuleFil
 /** The default export of a configuration module, or the problem in one line. */
 type Imported = { readonly exported: Readonly<Record<string, unknown>> } | { readonly problem: string };
 
-/** The file of the stack frame below all frames of a loading module. */
+/** The file whose stack frame is below all frames of a loading module. */
 export const importer = import.meta.filename;
 
-/** Imports a `.ts` or `.js` module, or parses a `.json` one. Rejects with whatever the module throws. */
+/** Imports a `.ts` or `.js` module, or parses a `.json` file. Rejects with whatever the module throws. */
 export async function importModule(file: ModuleFile): Promise<Imported> {
   return file.path.endsWith('.json') ? readJson(file) : runModule(file);
 }
 
 async function runModule(file: ModuleFile): Promise<Imported> {
   const namespace: Readonly<Record<string, unknown>> = await import(pathToFileURL(file.path).href);
-  // A CommonJS module without exports has an empty object as its default.
+  // The default export of a CommonJS module without exports is an empty object.
   const nothing = isRecord(namespace.default) && entriesOf(namespace.default).length === 0;
   if (!Object.hasOwn(namespace, 'default') || (Object.hasOwn(namespace, 'module.exports') && nothing)) {
     return { problem: `${file.name} has no default export; write: export default defineConfig({ ... })` };
@@ -119,16 +119,19 @@ const loadable = /\.(?:[cm]?[jt]s|json)$/;
 
 /** A configuration module on disk. */
 export interface ModuleFile {
-  /** Absolute. */
+  /** Absolute path. */
   readonly path: string;
-  /** Its name in messages: relative to the working directory if inside. */
+  /** The path in messages: relative to the working directory if inside. */
   readonly name: string;
 }
 
 /** The file to load, if any, or the problem in one line. */
 type ModuleChoice = { readonly file: ModuleFile | undefined } | { readonly problem: string };
 
-/** Finds the configuration module: the one that `flag` or `variable` names, else the one in the working directory. */
+/**
+ * Finds the configuration module: the one that `flag` or `variable` names, else the one in the working
+ * directory.
+ */
 export function findModule(
   cwd: string,
   flag: string | undefined,
@@ -145,7 +148,7 @@ export function findModule(
   return { file: found[0] === undefined ? undefined : { path: resolve(cwd, found[0]), name: found[0] } };
 }
 
-/** The names of the configuration modules in a folder; more than one is a mistake. */
+/** The names of the configuration modules in a folder; more than one is an error. */
 export function moduleFiles(folder: string): readonly string[] {
   return defaultNames.filter((name) => isFile(resolve(folder, name)));
 }
@@ -180,7 +183,7 @@ const allKeys: readonly string[] = [...optionKeys, ...codeKeys.map((code) => cod
 
 /** The content of a configuration module. */
 interface ModuleReading extends Reading {
-  /** The values of code keys, not validated yet. */
+  /** The values of code keys, before validation. */
   readonly code: ReadonlyMap<CodeKey, unknown>;
 }
 
@@ -193,7 +196,7 @@ export function readModuleSettings(exported: Readonly<Record<string, unknown>>, 
     for (const [part, value] of entriesOf(record)) {
       const key = section === undefined ? part : `${section}.${part}`;
       const place = { name: `${name}: ${key}`, drop: 'leave it out' };
-      // Sections are nested: a key with a dot sets no option.
+      // Sections are nested, so a key with a dot sets no option.
       if (part.includes('.')) {
         reading.problems.push(
           `${unknownKey(name, key, [])}; write sections as objects: { rest: { port: 8000 } }`,

@@ -3,7 +3,9 @@ import { moduleOption, type OptionKey, optionKeys, optionOf, type Settings } fro
 import { codeKeys } from './schema/code.ts';
 import { findProperty, type PropertySource } from './sources.ts';
 
-/** The sections of the documentation, by the first word of a key; keys of no other section belong to the first one. */
+/**
+ * The sections of the documentation, by the first word of a key. A key that fits none is listed in the first.
+ */
 const SECTIONS: readonly { readonly title: string; readonly words: readonly string[] }[] = [
   { title: 'The service', words: [] },
   { title: 'Database and users', words: ['database', 'backup', 'users'] },
@@ -13,7 +15,7 @@ const SECTIONS: readonly { readonly title: string; readonly words: readonly stri
   { title: 'Webhooks', words: ['webhook'] },
 ];
 
-/** The documentation of all options and code keys: Markdown tables by door, under headings of the second level. */
+/** The documentation of all options and code keys: Markdown tables by door, under second-level headings. */
 export function renderOptions(): string {
   return SECTIONS.map(({ title }) => {
     const settings = optionKeys.filter((key) => sectionOf(key) === title).map(settingRow);
@@ -58,7 +60,7 @@ function table(head: readonly string[], rows: readonly (readonly string[])[]): s
   return [line(head), `|${' --- |'.repeat(head.length)}`, ...rows.map(line)].join('\n');
 }
 
-/** Markdown reads `<file>` outside of code as an HTML tag. */
+/** Escapes `<file>`, which Markdown reads as an HTML tag outside code. */
 function cell(text: string): string {
   const outside = text
     .split('`')
@@ -70,7 +72,7 @@ function cell(text: string): string {
 export interface EffectiveOption {
   readonly key: OptionKey;
   readonly value: unknown;
-  /** The place that set the value; undefined when no source did. */
+  /** The origin of the value; undefined for a default. */
   readonly origin: string | undefined;
   readonly secret: boolean;
 }

@@ -14,8 +14,8 @@ export interface SecretFile {
 }
 
 /**
- * Reads a secret from a file and strips one newline at its end. `variable` names the reference in messages.
- * A relative path is resolved against `cwd`.
+ * Reads a secret from a file and strips one trailing newline. `variable` names the reference in messages. A
+ * relative path is resolved against `cwd`.
  */
 export function readSecretFile(
   variable: string,
@@ -35,7 +35,7 @@ export function readSecretFile(
   }
 }
 
-/** The value of a secret option in the file that its variable `<NAME>_FILE` names. */
+/** The value of a secret option from the file that its variable `<NAME>_FILE` names. */
 export function parseSecretFile(option: Option<unknown>, path: string, cwd: string): Parsed {
   const variable = `${option.env}_FILE`;
   const content = readSecretFile(variable, path, cwd);
@@ -49,7 +49,7 @@ const MANY = `${ONE}, or an array of at least one of these`;
 
 const target = v.pipe(v.string(), v.nonEmpty());
 
-/** A secret, or a reference to the variable or file that holds it. */
+/** A secret, or a reference to the variable or file that contains it. */
 export const secretSchema = wholeField(
   v.union([v.string(), v.strictObject({ env: target }), v.strictObject({ file: target })]),
   ONE,
@@ -59,7 +59,7 @@ const listSchema = v.pipe(v.array(secretSchema, MANY), v.minLength(1, MANY));
 
 type Secret = v.InferOutput<typeof secretSchema>;
 
-/** One secret or several, so that one can be rotated. */
+/** One secret or several, so that a secret can be rotated. */
 export const secretsSchema = v.lazy(
   (value): v.GenericSchema<Secret | Secret[]> =>
     value === undefined || Array.isArray(value) ? listSchema : secretSchema,
@@ -68,7 +68,10 @@ export const secretsSchema = v.lazy(
 /** Polling interval of a file, in milliseconds. */
 const INTERVAL = 1_000;
 
-/** Calls `readAgain` when a file may have changed, until the result is disposed of. It follows a symbolic link, which Kubernetes replaces. */
+/**
+ * Calls `readAgain` when a file may have changed, until the result is disposed of. It follows a symbolic
+ * link, which Kubernetes replaces.
+ */
 export function watchedFile(path: string, readAgain: () => void): Disposable {
   watchFile(path, { interval: INTERVAL, persistent: false }, readAgain);
   // The file may have changed between the start and the first poll.

@@ -4,12 +4,12 @@ import { optionKeys, optionOf } from './options/options.ts';
 import { readSecretFile, type SecretFile, type secretSchema } from './secret-file.ts';
 import type { Environment, Reading } from './sources.ts';
 
-/** A secret, its name in messages, and the file that it comes from, if it does. */
+/** A secret, its name in messages, and its file if it comes from one. */
 type FoundSecret =
   | { readonly text: string; readonly name: string; readonly file?: string | undefined }
   | { readonly problem: string };
 
-/** The secret that a reference at `path` means. No message shows it. */
+/** The secret that a reference at `path` points to. No message shows it. */
 export function resolveSecret(
   secret: InferOutput<typeof secretSchema>,
   path: string,
@@ -18,7 +18,7 @@ export function resolveSecret(
   if (typeof secret === 'string') return { text: secret, name: path };
   if ('env' in secret) {
     const text = resolve.env(secret.env);
-    // A secret given by mistake in place of a name must not be shown.
+    // The user may have written a secret in place of the variable's name; it must not be shown.
     const shown = /^[A-Z][A-Z0-9_]*$/.test(secret.env) ? ` ${secret.env}` : '';
     const name = `${path} names the environment variable${shown}, which`;
     return text === undefined ? { problem: `${name} is not set` } : { text, name };
@@ -31,13 +31,13 @@ export function resolveSecret(
 
 /** Resolves secrets that the configuration references. */
 export interface SecretResolver {
-  /** The value of an environment variable; undefined when it is not set. */
+  /** The value of an environment variable; undefined if it is not set. */
   env(name: string): string | undefined;
-  /** What a file holds, or the problem; `at` names the reference in messages. */
+  /** The content of a file, or the problem; `at` names the reference in messages. */
   file(at: string, path: string): SecretFile | { readonly problem: string };
 }
 
-/** Resolves against environment variables, and against files relative to `cwd`. */
+/** Resolves environment variables, and files relative to `cwd`. */
 export function createSecretResolver(env: Environment, cwd: string): SecretResolver {
   return {
     env: (name) => (Object.hasOwn(env, name) ? env[name] : undefined),

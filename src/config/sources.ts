@@ -4,11 +4,11 @@ import { flagOf, type Parsed, parseText } from './options/option.ts';
 import { moduleOption, type OptionKey, optionKeys, optionOf } from './options/options.ts';
 import { parseSecretFile } from './secret-file.ts';
 
-/** How one option is written. */
+/** The syntax of one option. */
 export interface OptionRule {
-  /** What messages call its value; undefined: it is a switch and takes none. */
+  /** The name of its value in messages; undefined for a switch. */
   readonly value?: string;
-  /** Words behind it may be parts of a secret, so no message shows them. Default: false. */
+  /** Whether words after it may be parts of a secret, so that no message shows them. Default: false. */
   readonly secret?: boolean;
   /** Whether it can be given more than once. Default: false. */
   readonly repeatable?: boolean;
@@ -16,31 +16,31 @@ export interface OptionRule {
   readonly shortFor?: string;
 }
 
-/** The options of a command line by their flags. */
+/** The options of a command line by flag. */
 export type OptionRules = ReadonlyMap<string, OptionRule>;
 
-/** An option with its value, or a word that belongs to no option. */
+/** An option with its value, or a positional word. */
 export interface Argument {
   /** Undefined for a word. */
   readonly flag: string | undefined;
   /** The value of the option, empty for a switch; or the word. */
   readonly value: string;
-  /** Why the option cannot be used; for a word, why it cannot stand here where none is expected. */
+  /** Why the option is invalid; for a word, the problem to report if no word is expected there. */
   readonly problem: string | undefined;
-  /** The argument as it was written, a short form spelled out. */
+  /** The argument as written, with a short form expanded. */
   readonly written: readonly string[];
 }
 
 /** An unknown option that resembles no known one. */
 const UNKNOWN: OptionRule = { value: 'value' };
 
-/** A word like this behind an option without a value is the next option, even an unknown one. */
+/** A word like this after an option without a value is the next option, even an unknown one. */
 const looksLikeFlag = /^(?:-[a-zA-Z]|--[a-z]+(?:-[a-z]+)*)(?:=|$)/;
 
 /**
- * Splits a command line into options and words: `--rest-port 9000`, `--rest-port=9000`, `--json`. Never throws; each
- * word is part of one argument. No problem shows a word that could be a value, as it may be part of a secret.
- * `topic` names the command in messages.
+ * Splits a command line into options and words: `--rest-port 9000`, `--rest-port=9000`, `--json`. Never
+ * throws; each word is part of one argument. No problem shows a word that could be a value, as it may be part
+ * of a secret. `topic` names the command in messages.
  */
 export function parseArguments(
   argv: readonly string[],
@@ -57,7 +57,7 @@ export function parseArguments(
       found.push({ flag: undefined, value: word, problem: strayWord(word, behind), written: [word] });
       continue;
     }
-    // An unknown option is read as the one that it probably means, so that its value is not taken for a word.
+    // Treats an unknown option as the one it probably means, so that its value is not taken for a word.
     const rule = rules.get(flag) ?? rules.get(meant(flag, rules)[0] ?? '') ?? UNKNOWN;
     const next = tokens[at + 1];
     const written = [word];
@@ -65,7 +65,7 @@ export function parseArguments(
     if (value === undefined && rule.value !== undefined && next !== undefined && takes(rule, next, rules)) {
       at++;
       written.push(next.word);
-      // A dash alone, for standard input, is a value but no secret.
+      // A single dash, for standard input, is a value but no secret.
       if (next.flag === undefined && !(rule.secret && next.word === '-')) value = next.word;
     }
     const problem = rules.has(flag)
@@ -78,7 +78,10 @@ export function parseArguments(
   return found;
 }
 
-/** The options that an unknown one may mean: those that end with it, as `--rest-port` ends with `--port`, or the nearest. */
+/**
+ * The options that an unknown one may mean: those that end with it, as `--rest-port` ends with `--port`, or
+ * the nearest.
+ */
 function meant(flag: string, rules: OptionRules): readonly string[] {
   const end = flag.slice(1);
   const longer = /^-[a-z]/.test(end) ? [...rules.keys()].filter((each) => each.endsWith(end)) : [];
@@ -94,7 +97,7 @@ function suggest(flag: string, rules: OptionRules): string {
   return `; did you mean ${flags.length === 1 ? last : `${flags.slice(0, -1).join(', ')} or ${last}`}?`;
 }
 
-/** A word is shown only when no option in front of it may have a secret. */
+/** Shows a word only if no option before it can have a secret value. */
 function strayWord(text: string, behind: string | undefined): string {
   if (behind === undefined) return `${quote(text)} is not expected; an option begins with "--"`;
   return `a word behind ${quote(behind)} and its value is not expected; put a value with spaces in quotes`;
@@ -103,15 +106,15 @@ function strayWord(text: string, behind: string | undefined): string {
 /** One word of the command line. */
 interface Token {
   readonly word: string;
-  /** Its part in front of `=` when it is written like an option. */
+  /** The part before `=`, if the word is written like an option. */
   readonly flag: string | undefined;
-  /** Its part behind `=`. */
+  /** The part after `=`. */
   readonly inline: string | undefined;
 }
 
 /**
- * No option is declared to parseArgs: it would take the word behind a declared one for its value even when that is
- * another option.
+ * Declares no option to parseArgs, which would take the word after a declared option as its value even if
+ * that word is another option.
  */
 function tokenize(argv: readonly string[]): readonly Token[] {
   const { tokens } = parseArgs({ args: [...argv], strict: false, allowPositionals: true, tokens: true });
@@ -127,12 +130,17 @@ function tokenize(argv: readonly string[]): readonly Token[] {
   });
 }
 
-/** Whether a word behind an option and its value is an option too, rather than a piece of a secret with a dash. */
+/**
+ * Whether a word after an option and its value is an option too, rather than a piece of a secret that begins
+ * with a dash.
+ */
 function isOption(word: string, flag: string, rules: OptionRules): boolean {
   return looksLikeFlag.test(word) || flag === '--' || nearest(flag, rules.keys()) !== undefined;
 }
 
-/** Whether the next word is the value of an option, perhaps a bad one. A secret takes all but a known option. */
+/**
+ * Whether the next word is the value of an option, valid or not. A secret takes any word but a known option.
+ */
 function takes(rule: OptionRule, { word, flag }: Token, rules: OptionRules): boolean {
   if (flag === undefined) return true;
   return !rules.has(flag) && (rule.secret === true || !looksLikeFlag.test(word));
@@ -175,7 +183,7 @@ export function readEnvironment(env: Environment, cwd: string): Reading {
   return reading;
 }
 
-/** What the command line says. */
+/** The options on the command line. */
 interface Flags extends Reading {
   /** The configuration module that `--config` names. */
   readonly module: string | undefined;
@@ -183,7 +191,7 @@ interface Flags extends Reading {
 
 const keys: ReadonlyMap<string, OptionKey> = new Map(optionKeys.map((key) => [flagOf(key), key]));
 
-/** How the options of the configuration are written. */
+/** The syntax of the configuration's options. */
 export const configRules: OptionRules = new Map<string, OptionRule>([
   [moduleOption.flag, { value: 'value' }],
   ...optionKeys.map((key): [string, OptionRule] => [
@@ -193,7 +201,7 @@ export const configRules: OptionRules = new Map<string, OptionRule>([
   ['--no-migrate', { shortFor: '--database-migrate=false' }],
 ]);
 
-/** Reads the options of a command line that has nothing else. */
+/** Reads a command line that contains only options. */
 export function readFlags(argv: readonly string[]): Flags {
   const reading = startReading();
   let module: string | undefined;
@@ -224,11 +232,13 @@ export interface Property {
 export interface PropertySource {
   readonly name: string;
   readonly properties: ReadonlyMap<string, Property>;
-  /** The name of an option in this source, by its key, where the two differ. */
+  /** The names of options in this source by key, for options whose name differs from the key. */
   readonly aliases?: ReadonlyMap<string, string>;
 }
 
-/** A property by its name in this source, or by the name of the option that it sets: `rest.port` is REST_PORT. */
+/**
+ * A property by its name in this source, or by the name of the option that it sets: `rest.port` is REST_PORT.
+ */
 export function findProperty({ properties, aliases }: PropertySource, name: string) {
   const key = properties.has(name) ? name : aliases?.get(name);
   const property = key === undefined ? undefined : properties.get(key);
@@ -237,7 +247,9 @@ export function findProperty({ properties, aliases }: PropertySource, name: stri
 
 type Properties = PropertySource['properties'];
 
-/** All sources of configuration, highest precedence first; `file` is the name of the module, if there is one. */
+/**
+ * All sources of configuration, highest precedence first; `file` is the name of the module, if there is one.
+ */
 export function propertySources(
   flags: Flags,
   env: Environment,
@@ -271,7 +283,7 @@ function originsOf({ found }: Reading): ReadonlyMap<string, string> {
   return new Map(Array.from(found, ([key, { origin }]) => [key, origin]));
 }
 
-/** All variables, since operators look for PATH and HOME here too. */
+/** All variables, because operators look for PATH and HOME here too. */
 export function environmentProperties(env: Environment): Properties {
   const secrets = new Set(optionKeys.filter((key) => optionOf(key).secret).map((key) => optionOf(key).env));
   const set = Object.entries(env).filter(([, value]) => value !== undefined);

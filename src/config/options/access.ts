@@ -2,7 +2,7 @@ import { parsePointer } from '../../core/json.ts';
 import { didYouMean } from '../../core/text.ts';
 import { choice, count, duration, list, text, toggle } from './option.ts';
 
-/** Access to an endpoint: none (it answers 404), reads alone, or all of its operations. */
+/** Access to an endpoint: none (it answers 404), reads only, or all operations. */
 export const accessLevels = ['none', 'read-only', 'unrestricted'] as const;
 
 /** A level of access. */
@@ -11,7 +11,7 @@ export type Access = (typeof accessLevels)[number];
 /** One entry of management.endpointAccess. */
 export const endpointAccessPattern = /^([a-zA-Z][a-zA-Z0-9.-]*)=(none|read-only|unrestricted)$/;
 
-/** Reads entries like `loggers=read-only`; skips invalid ones. */
+/** Parses entries like `loggers=read-only`; skips invalid ones. */
 export function readEndpointAccess(entries: readonly string[]): ReadonlyMap<string, Access> {
   const levels = new Map<string, Access>();
   for (const entry of entries) {
@@ -25,14 +25,14 @@ export function readEndpointAccess(entries: readonly string[]): ReadonlyMap<stri
 /** A scope (RFC 6749 3.3). */
 export const SCOPE = /^[\x21\x23-\x5b\x5d-\x7e]+$/;
 
-/** What scopes are configured with. */
+/** The options that define scopes. */
 interface ScopeOptions {
   readonly readScope?: string;
   readonly writeScope?: string;
   readonly scopes?: readonly string[];
 }
 
-/** The scopes that exist: those that operations need, and those that the configuration adds. */
+/** The known scopes: those that operations need, and those that the configuration adds. */
 export function knownScopes({ readScope, writeScope, scopes }: ScopeOptions): readonly string[] {
   return [
     readScope ?? apiOptions['api.readScope'].default,
@@ -41,7 +41,7 @@ export function knownScopes({ readScope, writeScope, scopes }: ScopeOptions): re
   ];
 }
 
-/** One line for each scope that does not exist: whoever has it by a typing error could do nothing with it. */
+/** Returns one line for each unknown scope; a token with a misspelt scope would be useless. */
 export function unknownScopes(
   where: string,
   scopes: Iterable<string>,
@@ -59,7 +59,7 @@ const scopeList = {
   pattern: SCOPE,
 };
 
-/** A rate. */
+/** The syntax of a rate. */
 export const RATE = /^[1-9]\d{0,6}\/[smh]$/;
 
 /** The options of access to REST and GraphQL. */
@@ -138,7 +138,7 @@ export const apiOptions = {
   }),
 } as const;
 
-/** An origin as browsers write it, or `*`. */
+/** Whether a text is an origin as browsers write it, or `*`. */
 function isOrigin(text: string): boolean {
   if (text === '*') return true;
   if (/^https?:/.test(text))

@@ -6,7 +6,7 @@ import { choice, count, list, path, port, text, toggle } from './option.ts';
 
 /** Stands for every address. */
 const EVERY = 'true';
-/** Stands for whoever connects on a Unix socket. */
+/** Stands for all clients of a Unix socket. */
 const SOCKETS = 'unix';
 const RANGES = Object.keys(NAMED_RANGES);
 
@@ -24,12 +24,13 @@ const trustedProxies = {
   pattern: { test: isProxy },
 } as const;
 
-/** Who may say which address a client has, as Fastify takes it. */
+/** Which proxies may state the address of a client, in Fastify's format. */
 type TrustProxy = false | string[] | Trust;
 
 /**
- * The option's value as Fastify takes it; false when empty, as Fastify parses proxy headers for any function. Its own
- * `true` would take the first address of X-Forwarded-For, which a client writes itself where its proxy adds to that.
+ * The option's value in Fastify's format; false if it is empty, because Fastify parses proxy headers for any
+ * function. Fastify's own `true` would take the first address of X-Forwarded-For, which the client can write
+ * itself if its proxy only appends to the header.
  */
 export function trustProxy(proxies: readonly string[]): TrustProxy {
   if (proxies.includes(EVERY)) return (_address, hop) => hop === 0;
@@ -37,7 +38,7 @@ export function trustProxy(proxies: readonly string[]): TrustProxy {
   return proxies.length > 0 && [...proxies];
 }
 
-/** Fastify compares addresses only, and who connects on a Unix socket has none. */
+/** Fastify compares only addresses, but clients of a Unix socket have none. */
 function orSocket(proxies: readonly string[]): TrustProxy {
   const trust = trustAddresses(proxies);
   return (address, hop) => (address === undefined ? hop === 0 : trust(address, hop));

@@ -60,7 +60,7 @@ export const springBootAdminOptions = {
 } as const;
 
 function isUrl(text: string, withCredentials: boolean): boolean {
-  // URL parsers repair these silently, which is never what the user meant.
+  // URL parsers repair these silently, which is never what the user intended.
   if (/[\s\p{Cc}\\?#]/u.test(text) || !/^https?:\/\/[^/]/i.test(text) || !URL.canParse(text)) return false;
   const { username, password } = new URL(text);
   return withCredentials || (username === '' && password === '');
@@ -77,7 +77,7 @@ export const tracingOptions = {
   }),
 } as const;
 
-/** Milliseconds of the units of an interval. */
+/** The units of an interval, in milliseconds. */
 const UNITS: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000 };
 
 /** The options of scheduled backups. */
@@ -104,7 +104,7 @@ export const backupOptions = {
   }),
 } as const;
 
-/** The milliseconds of an interval that the option takes. */
+/** The milliseconds of a valid interval. */
 export function intervalOf(text: string): number {
   return Number(text.slice(0, -1)) * (UNITS[text.slice(-1)] ?? Number.NaN);
 }
@@ -122,7 +122,7 @@ export const auditOptions = {
 /** The parts of the info endpoint. */
 export const infoParts = ['build', 'git', 'node', 'os', 'process'] as const;
 
-/** One of them. */
+/** A part of the info endpoint. */
 export type InfoPart = (typeof infoParts)[number];
 
 const endpointNames = {

@@ -8,9 +8,9 @@ export interface Option<T> {
   readonly default: T;
   /** A noun phrase with the unit, for the help and the documentation. */
   readonly description: string;
-  /** Whether its value is never shown and may also come from the file that `<env>_FILE` names. */
+  /** Whether the value is never shown, and may also come from the file that `<env>_FILE` names. */
   readonly secret: boolean;
-  /** What an unset option without a default means; undefined when there is a default. */
+  /** The meaning of an unset option without a default; undefined if it has a default. */
   readonly unset: string | undefined;
 }
 
@@ -23,7 +23,7 @@ interface WithDefault<T> extends Described {
   readonly default: T;
   readonly unset?: undefined;
 }
-/** An option that may be unset; `unset` says what that means. */
+/** An option that may be unset; `unset` describes the meaning. */
 interface WithoutDefault extends Described {
   readonly default?: undefined;
   readonly unset: string;
@@ -42,11 +42,11 @@ interface TextRules extends Partial<ItemRules> {
 
 function option<T, S extends Spec<T>>(kind: Kind<T>, spec: S): OptionOf<T, S> {
   const { env, default: value, description, secret = false, unset } = spec;
-  // The compiler cannot decide the type for any S.
+  // The compiler cannot decide the type for a generic S.
   return { kind, env, default: value, description, secret, unset } as unknown as OptionOf<T, S>;
 }
 
-/** A text without control characters, or one that matches `pattern` and is described by `expected`. */
+/** A text without control characters, or one that matches `pattern`; `expected` describes it. */
 export function text<const S extends Spec<string> & TextRules>(spec: S): OptionOf<string, S> {
   const {
     placeholder = 'text',
@@ -59,7 +59,7 @@ export function text<const S extends Spec<string> & TextRules>(spec: S): OptionO
   );
 }
 
-/** A list of texts; not empty where it has no default. */
+/** A list of texts; not empty if the option has no default. */
 export function list<const S extends Spec<readonly string[]> & ItemRules>(
   spec: S,
 ): OptionOf<readonly string[], S> {
@@ -89,12 +89,12 @@ export function someOf<const C extends readonly string[]>(
   return option(listKind({ expected, atLeastOne: true, unique: true, isItem }), spec);
 }
 
-/** A TCP port, of which 0 lets the system pick a free one, or `unix:` and the path of a socket. */
+/** A TCP port, or `unix:` and the path of a socket. With port 0 the system picks a free one. */
 export function port(spec: WithDefault<number | UnixAddress>): Option<number | UnixAddress> {
   return option(portKind(), spec);
 }
 
-/** A count from `min` (default 0) on. */
+/** A count of at least `min` (default 0). */
 export function count<const S extends Spec<number> & { readonly min?: number }>(
   spec: S,
 ): OptionOf<number, S> {
@@ -106,7 +106,7 @@ export function toggle(spec: WithDefault<boolean>): Option<boolean> {
   return option(toggleKind(), spec);
 }
 
-/** A duration in milliseconds, between two bounds. */
+/** A duration in milliseconds, within bounds. */
 export function duration<const S extends Spec<number> & { readonly min: number; readonly max: number }>(
   spec: S,
 ): OptionOf<number, S> {
@@ -133,7 +133,7 @@ export function flagOf(key: string): string {
   return `--${key.replaceAll('.', '-').replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 }
 
-/** The default as the help and the documentation show it. */
+/** The default in the help and the documentation. */
 export function formatDefault(option: Option<unknown>): string {
   const value = option.default;
   if (value === undefined) return `unset: ${option.unset}`;
@@ -141,15 +141,15 @@ export function formatDefault(option: Option<unknown>): string {
   return String(value);
 }
 
-/** The type of an option's value, and how it is parsed from text and from the configuration module. */
+/** The type of an option's value, and its parsers for text and for the configuration module. */
 interface Kind<T> {
   /** Placeholder of the value in the help: `--rest-port <port>`. */
   readonly placeholder: string;
   /** Completes the sentence "must be …". */
   readonly expected: string;
-  /** Parses a flag or variable; undefined when it is invalid. */
+  /** Parses a flag or variable; undefined if it is invalid. */
   fromText(text: string): T | undefined;
-  /** Parses a value of the configuration module; undefined when it is invalid. */
+  /** Parses a value of the configuration module; undefined if it is invalid. */
   fromValue(value: unknown): T | undefined;
 }
 
@@ -159,7 +159,7 @@ function textKind(placeholder: string, expected: string, isValid: (text: string)
   return { placeholder, expected, fromText: accept, fromValue: accept };
 }
 
-/** A whole number within bounds, both included. */
+/** A whole number within inclusive bounds. */
 function integerKind(placeholder: string, min: number, max: number, unit = ''): Kind<number> {
   const accept = (value: unknown): number | undefined => {
     if (typeof value !== 'number' || !Number.isInteger(value) || value < min || value > max) return undefined;
@@ -235,7 +235,7 @@ function split(text: string): readonly string[] {
 /** A parsed value, or the problem in one line. */
 export type Parsed = { readonly value: unknown } | { readonly problem: string };
 
-/** The place of a value, for messages. */
+/** Where a value was set, for messages. */
 interface Place {
   /** Its name: `--rest-port`, `REST_PORT`, `portico.config.ts: rest.port`. */
   readonly name: string;
@@ -254,7 +254,7 @@ export function parseValue(option: Option<unknown>, place: Place, given: unknown
 }
 
 function accept(option: Option<unknown>, place: Place, given: unknown, value: unknown): Parsed {
-  // Blanks match the patterns of some texts.
+  // Some patterns also match blanks.
   if (typeof given === 'string' && given.trim() === '' && option.kind.fromText('') === undefined) {
     return { problem: empty(option, place) };
   }

@@ -224,7 +224,7 @@ export type Settings = {
   readonly [K in OptionKey]: (typeof options)[K] extends Option<infer T> ? T : never;
 };
 
-/** The settings of a section, by their names in it. */
+/** The settings of a section, by their names within it. */
 type SectionSettings<S extends string> = {
   readonly [K in OptionKey as K extends `${S}.${infer Name}` ? Name : never]: Settings[K];
 };
@@ -244,12 +244,12 @@ export function optionOf(key: OptionKey): Option<unknown> {
   return options[key];
 }
 
-/** Whether the key is that of an option. */
+/** Whether an option has this key. */
 export function isOptionKey(key: string): key is OptionKey {
   return Object.hasOwn(options, key);
 }
 
-/** Names the configuration module; not an option itself, since the module cannot name itself. */
+/** Names the configuration module. It is no entry of `options`, because the module cannot name itself. */
 export const moduleOption = {
   key: 'config',
   flag: '--config',

@@ -36,18 +36,18 @@ export interface ConfigCode {
   readonly users: readonly ManagementUser[];
   /** By event. */
   readonly handlers: ReadonlyMap<string, HandlerSpec>;
-  /** Data of the webhook door, not validated: it reads them itself. */
+  /** Data that the webhook door validates when it reads them. */
   readonly sources: unknown;
   readonly forward: unknown;
   readonly alerts: unknown;
   readonly schedules: unknown;
-  /** Tokens for REST and GraphQL; data, not validated. */
+  /** Tokens for REST and GraphQL; data, not validated yet. */
   readonly apiTokens: unknown;
   readonly graphql: GraphqlCode;
   readonly setups: DoorSetups;
 }
 
-/** The keys that only a module can hold, with their documentation. */
+/** The keys that only a module can contain, with their documentation. */
 export const codeKeys = [
   {
     key: 'api.tokens',
@@ -141,7 +141,7 @@ export const codeKeys = [
   },
 ] as const;
 
-/** The keys that hold data, which JSON files may hold too. */
+/** The keys whose values are data, so that JSON files may contain them too. */
 export const dataKeys: ReadonlySet<CodeKey> = new Set<CodeKey>([
   'api.tokens',
   'webhook.sources',
@@ -150,7 +150,7 @@ export const dataKeys: ReadonlySet<CodeKey> = new Set<CodeKey>([
   'webhook.schedules',
 ]);
 
-/** A key that only a module can hold. */
+/** A key that only a module can contain. */
 export type CodeKey = (typeof codeKeys)[number]['key'];
 
 /** Adds routes, hooks and plugins to the Fastify instance of a door, before the door's own routes. */
@@ -174,7 +174,9 @@ function isSetup(value: unknown): value is DoorSetup {
   return typeof value === 'function';
 }
 
-/** Reads the code of the configuration module `name`; what is wrong goes to `problems`, one line each, by its path. */
+/**
+ * Reads the code of the configuration module `name`. Appends one line per error to `problems`, with its path.
+ */
 export function readModuleCode(
   code: ReadonlyMap<CodeKey, unknown>,
   name: string,
@@ -206,15 +208,15 @@ export function readModuleCode(
 const handlerSchema = v.object(
   {
     handler: functionField<DeliveryHandler>(),
-    /** Maximum deliveries at the same time. */
+    /** Maximum concurrent deliveries. */
     concurrency: v.optional(countField),
     /** Timeout of an attempt, in milliseconds. */
     timeout: v.optional(countField),
     /** Maximum attempts before a delivery is dead. */
     attempts: v.optional(countField),
-    /** The deliveries of the event that it handles; default all. */
+    /** Which deliveries of the event it handles. Default: all. */
     when: v.optional(filterField),
-    /** Whether it runs in a worker thread; only one that the configuration module has can. */
+    /** Whether it runs in a worker thread; only handlers of a configuration module can. */
     isolate: v.optional(toggleField),
     order: v.optional(orderField),
     priority: v.optional(priorityField),
@@ -223,10 +225,10 @@ const handlerSchema = v.object(
   'must be a function, or an object with a function as its "handler"',
 );
 
-/** A handler with its own limits; the options of the webhook door are their defaults. */
+/** A handler with its own limits; they default to the options of the webhook door. */
 export type HandlerSpec = Written<typeof handlerSchema>;
 
-/** Reads `webhook.handlers`: by event a function, or an object with a function and its limits. */
+/** Reads `webhook.handlers`: for each event a function, or an object with a function and its limits. */
 export function readHandlers(given: Given, problems: string[]): ReadonlyMap<string, HandlerSpec> {
   const read = namedOf(given, 'functions', problems).flatMap((entry) => {
     const value = typeof entry.value === 'function' ? { handler: entry.value } : entry.value;
@@ -249,10 +251,10 @@ const userSchema = v.object(
   'must be an object with user, password, roles',
 );
 
-/** Somebody who may log in to the management endpoints. */
+/** A user who may log in to the management endpoints. */
 export type ManagementUser = Written<typeof userSchema>;
 
-/** Reads `management.users`: an array in which each user has one entry. */
+/** Reads `management.users`: an array with one entry per user. */
 function readUsers(given: Given, problems: string[]): readonly ManagementUser[] {
   const items = itemsOf(given, problems);
   const users = items.flatMap((item) => readObject(userSchema, item, problems) ?? []);
@@ -269,14 +271,14 @@ const SCOPES = 'must be an array of scopes, like ["users:read"]';
 const EXPIRES = 'must be a date like 2027-01-31, or a moment like 2027-01-31T12:00:00Z';
 const MOMENT = /^\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d)?Z)?$/;
 
-/** A moment, in milliseconds since the epoch. A date is its beginning, in UTC. */
+/** A moment, in milliseconds since the epoch. A date means its beginning in UTC. */
 const momentField = v.pipe(
   v.string(EXPIRES),
   v.check((text) => MOMENT.test(text) && isMoment(text), EXPIRES),
   v.transform((text) => Date.parse(text)),
 );
 
-/** Date.parse takes the 31st of February for a day of March. */
+/** Needed because Date.parse reads 31 February as a day in March. */
 function isMoment(text: string): boolean {
   const at = Date.parse(text);
   return !Number.isNaN(at) && new Date(at).toISOString().startsWith(text.slice(0, 10));
@@ -284,16 +286,16 @@ function isMoment(text: string): boolean {
 
 export const apiTokenSchema = v.object(
   {
-    /** Any of them is the token, so that one can be replaced. */
+    /** Each of these is the token, so that it can be rotated. */
     secret: secretsSchema,
     scopes: wholeField(v.array(textField(SCOPE, SCOPES)), SCOPES),
-    /** When it ends; default never. */
+    /** Expiry. Default: never. */
     expires: v.optional(momentField),
   },
   'must be an object with secret, scopes',
 );
 
-/** A token of the configuration, as data. */
+/** A token in the configuration, as data. */
 type ApiTokenConfig = Written<typeof apiTokenSchema>;
 
 /** The tokens by name. */

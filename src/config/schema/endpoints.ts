@@ -26,7 +26,7 @@ import {
 
 /** A request to a custom endpoint. */
 export interface EndpointRequest {
-  /** The segment below the endpoint, by the name that `path` declares; absent when the request has none. */
+  /** The segment below the endpoint, by the name that `path` declares; absent if the request has none. */
   readonly path: Readonly<Record<string, string>>;
   /** The declared query parameters of the request. */
   readonly query: Readonly<Record<string, string>>;
@@ -43,14 +43,17 @@ const parameterPattern = /^([A-Za-z]\w*)(\??)$/;
 const endpointSchema = v.pipe(
   v.object(
     {
-      /** Its path under the base path: a lower-case letter, then letters, digits, "." and "-". */
+      /** The endpoint's path below the base path: a lower-case letter, then letters, digits, "." and "-". */
       id: textField(
         endpointIdPattern,
         'must begin with a lower-case letter and have only letters, digits, "." and "-"',
       ),
-      /** The name of a segment below the id, as in `/<id>/<name>`; `name?` for an optional one. */
+      /** The name of the segment after the id, as in `/<id>/<name>`; `name?` for an optional one. */
       path: v.optional(textField(parameterPattern, `must be ${PARAMETER}`)),
-      /** The names of query parameters; `name?` for an optional one. A request without a required one gets 400. */
+      /**
+       * The names of query parameters; `name?` for an optional one. Without a required one, a request gets
+       * 400.
+       */
       query: v.optional(
         v.custom<readonly string[]>(
           areParameters,
@@ -58,13 +61,13 @@ const endpointSchema = v.pipe(
         ),
       ),
       /**
-       * GET. A string is answered as plain text, bytes as they are, any other value as JSON;
-       * nothing (undefined or null) is 404.
+       * GET. A string becomes plain text, bytes stay unchanged, any other value becomes JSON; undefined and
+       * null mean 404.
        */
       read: v.optional(functionField<(request: EndpointRequest) => unknown>()),
-      /** POST. As `read`, but nothing is 204. */
+      /** POST. Like `read`, but undefined and null mean 204. */
       write: v.optional(functionField<(request: EndpointWrite) => unknown>()),
-      /** DELETE. As `read`, but nothing is 204. */
+      /** DELETE. Like `read`, but undefined and null mean 204. */
       delete: v.optional(functionField<(request: EndpointRequest) => unknown>()),
     },
     'must be an object with id, path, query, read, write, delete',
@@ -89,7 +92,7 @@ export interface EndpointParameter {
   readonly optional: boolean;
 }
 
-/** Reads `name` or `name?`; undefined when it is neither. */
+/** Parses `name` or `name?`; undefined for anything else. */
 export function parseParameter(text: unknown): EndpointParameter | undefined {
   const [, name, mark] = (typeof text === 'string' && parameterPattern.exec(text)) || [];
   return name === undefined ? undefined : { name, optional: mark === '?' };
@@ -101,7 +104,7 @@ function areParameters(value: unknown): boolean {
   return !names.includes(undefined) && new Set(names).size === names.length;
 }
 
-/** Reads `management.endpoints`: an array of custom endpoints, none with an id of the `reserved` ones. */
+/** Reads `management.endpoints`: an array of custom endpoints, none with a `reserved` id. */
 export function readEndpoints(
   given: Given,
   problems: string[],
@@ -110,11 +113,11 @@ export function readEndpoints(
   const items = itemsOf(given, problems);
   const endpoints = items.flatMap((item) => readObject(endpointSchema, item, problems) ?? []);
   problems.push(...sharedIds(items, reserved));
-  // The schema checks for an operation, which its type cannot express.
+  // The schema requires an operation, which its type cannot express.
   return endpoints as readonly CustomEndpoint[];
 }
 
-/** One line for each id that another endpoint has already. */
+/** One line for each id that another endpoint has too. */
 function sharedIds(items: readonly Given[], reserved: readonly string[]): readonly string[] {
   const taken = new Map(reserved.map((id) => [comparableEndpointId(id), `the built-in ${id}`]));
   return items.flatMap(({ value, path }) => {
@@ -140,11 +143,11 @@ const checkSchema = v.object(
     /** Timeout in milliseconds, default 5,000; then the check is DOWN and its signal is aborted. */
     timeout: v.optional(milliseconds(1)),
     /**
-     * How long a result is cached, in milliseconds; default 0: each request runs the check. A stale result is served
-     * while the check runs, for up to ten times as long.
+     * Time for which a result is cached, in milliseconds; default 0: each request runs the check. A stale
+     * result is served while the check runs, for up to ten times as long.
      */
     ttl: v.optional(milliseconds(0)),
-    /** False to keep its status out of the overall health. Default true. */
+    /** False keeps its status out of the overall health. Default: true. */
     critical: v.optional(toggleField),
   },
   'must be a function, or an object with a function as its "check"',
@@ -169,7 +172,7 @@ function groupSchema(known: readonly string[]) {
       include: v.pipe(v.array(member, include), v.minLength(1, include)),
       /** Takes precedence over `include`. */
       exclude: v.optional(v.array(member, 'must be an array of health checks')),
-      /** Who sees the details; as for /health when absent. */
+      /** Who sees the details. Default: as for /health. */
       showDetails: v.optional(
         v.picklist(showDetailsChoices, `must be one of ${showDetailsChoices.join(', ')}`),
       ),
@@ -183,7 +186,9 @@ export type HealthGroupOptions = Written<ReturnType<typeof groupSchema>>;
 
 const reserved: readonly string[] = [...builtInChecks, ...processStates, ...builtInGroups];
 
-/** Reads `management.healthChecks`: by name a function, or an object with a function and how it runs. */
+/**
+ * Reads `management.healthChecks`: for each name a function, or an object with a function and its settings.
+ */
 export function readHealthChecks(given: Given, problems: string[]): ReadonlyMap<string, ConfiguredCheck> {
   const read = namedOf(given, 'checks by name', problems).flatMap((entry) => {
     const value = typeof entry.value === 'function' ? { check: entry.value } : entry.value;
@@ -196,7 +201,7 @@ export function readHealthChecks(given: Given, problems: string[]): ReadonlyMap<
   return new Map(read);
 }
 
-/** Reads `management.healthGroups`. `checks` is `management.healthChecks`, whose names are members of groups. */
+/** Reads `management.healthGroups`. `checks` is `management.healthChecks`, whose names groups may contain. */
 export function readHealthGroups(
   given: Given,
   checks: Given,

@@ -7,7 +7,7 @@ export function textField(pattern: RegExp, message: string) {
   return v.pipe(v.string(message), v.regex(pattern, message));
 }
 
-/** A whole number between two bounds, both included. */
+/** A whole number within inclusive bounds. */
 export function wholeNumberField(min: number, max: number, message: string) {
   const fits = (value: number) => Number.isSafeInteger(value) && value >= min && value <= max;
   return v.pipe(v.number(message), v.check(fits, message));
@@ -23,7 +23,7 @@ export function functionField<F>() {
   return v.custom<F>((value) => typeof value === 'function', 'must be a function');
 }
 
-/** A JSON pointer (RFC 6901), parsed to its tokens. */
+/** A JSON pointer (RFC 6901), parsed into its tokens. */
 export function pointerField(message: string) {
   return v.pipe(
     v.string(message),
@@ -35,7 +35,7 @@ export function pointerField(message: string) {
   );
 }
 
-/** Reads by `schema`, with one message for all that can be wrong inside. */
+/** Reads by `schema`, with one message for any error inside. */
 export function wholeField<S extends v.GenericSchema>(schema: S, message: string) {
   return v.pipe(
     v.custom<v.InferInput<S>>((value) => v.is(schema, value), message),
@@ -49,7 +49,7 @@ export interface Given {
   readonly path: string;
 }
 
-/** An entry of an object whose keys are names that the user chose. */
+/** An entry of an object whose keys are names chosen by the user. */
 export interface Named extends Given {
   readonly name: string;
 }
@@ -59,7 +59,7 @@ export function pathTo(path: string, key: string): string {
   return /^[\w-]+$/.test(key) ? `${path}.${key}` : `${path}[${quote(key)}]`;
 }
 
-/** The items of an array; none for undefined, and a problem for anything else. */
+/** The items of an array; empty for undefined, and a problem for anything else. */
 export function itemsOf({ value, path }: Given, problems: string[]): readonly Given[] {
   if (value === undefined) return [];
   // Array.from turns holes into undefined items.
@@ -70,7 +70,7 @@ export function itemsOf({ value, path }: Given, problems: string[]): readonly Gi
   return [];
 }
 
-/** The entries of an object of `what`; none for undefined, and a problem for anything else. */
+/** The entries of an object of `what`; empty for undefined, and a problem for anything else. */
 export function namedOf({ value, path }: Given, what: string, problems: string[]): readonly Named[] {
   if (value === undefined) return [];
   if (isRecord(value)) {
@@ -96,7 +96,7 @@ interface ObjectSchema extends v.GenericSchema {
   readonly message: string;
 }
 
-/** The input type of a schema, read-only: what a configuration module may write. */
+/** The input type of a schema, read-only: the type that a configuration module writes. */
 export type Written<S extends v.GenericSchema> = Frozen<v.InferInput<S>>;
 
 type Frozen<T> = T extends (...args: never) => unknown
@@ -105,7 +105,7 @@ type Frozen<T> = T extends (...args: never) => unknown
     ? { readonly [K in keyof T]: Frozen<T[K]> }
     : T;
 
-/** Reads an object by its schema. Appends all that is wrong to `problems` and returns undefined then. */
+/** Reads an object by its schema. On errors, appends them all to `problems` and returns undefined. */
 export function readObject<S extends ObjectSchema>(
   schema: S,
   { value, path }: Given,
@@ -118,7 +118,7 @@ export function readObject<S extends ObjectSchema>(
   const known = Object.keys(schema.entries);
   const given = entriesOf(value);
   const unknown = given.filter(([key]) => !known.includes(key));
-  // valibot reports a missing key with the object's message; as undefined it gets the key's own.
+  // valibot reports a missing key with the object's message; set to undefined, the key gets its own.
   const required = known.filter((key) => schema.entries[key]?.type !== 'optional');
   const fields = {
     ...Object.fromEntries(required.map((key) => [key, undefined])),

@@ -13,57 +13,63 @@ import type { Given } from './fields.ts';
 
 /** The users that the GraphQL door serves. */
 export interface Users extends UserStore {
-  /** Users from now on, as they are created, until the iterator is returned. */
+  /** Yields users from now on, as they are created, until the iterator is returned. */
   created(): MaybePromise<AsyncIterableIterator<User>>;
-  /** The same of those that are updated, as they are then. */
+  /** Like `created`, for updated users, in their new state. */
   updated(): MaybePromise<AsyncIterableIterator<User>>;
-  /** The same of those that are deleted, as they were. */
+  /** Like `created`, for deleted users, in their last state. */
   deleted(): MaybePromise<AsyncIterableIterator<User>>;
 }
 
-/** What resolvers get as their context unless `graphql.context` makes another one. */
+/** The context of resolvers, unless `graphql.context` provides another. */
 export interface GraphqlContext {
   readonly users: Users;
-  /** Who makes the request; undefined where no credentials are needed and none were sent. */
+  /** The authenticated client; undefined if no credentials were needed or sent. */
   readonly caller?: Caller | undefined;
 }
 
-/** What `graphql.context` gets beside the request. */
+/** The arguments of `graphql.context` in addition to the request. */
 export interface ContextDetails {
-  /** Aborted once the client has left, and once its reply is sent. Made when it is read. */
+  /** Aborted once the client has disconnected, or once its reply is sent. Created on first access. */
   readonly abortSignal: AbortSignal;
-  /** The payload of `connection_init`, for operations of a WebSocket. */
+  /** The payload of `connection_init`, for operations over a WebSocket. */
   readonly connectionParams: Readonly<Record<string, unknown>> | undefined;
-  /** Who makes the request; undefined where no credentials are needed and none were sent. */
+  /** The authenticated client; undefined if no credentials were needed or sent. */
   readonly caller: Caller | undefined;
 }
 
-/** As methods, because their parameters then take narrower types, which only a schema knows. */
+/**
+ * Declared as methods, whose parameters are bivariant: resolvers may take narrower types, which only a schema
+ * knows.
+ */
 interface Methods<C> {
   resolve(...args: Parameters<GraphQLFieldResolver<unknown, C>>): unknown;
   resolveType(value: unknown, context: C): MaybePromise<string | undefined>;
   isTypeOf(value: unknown, context: C): MaybePromise<boolean>;
 }
 
-/** Gives the value of a field: of the object that the field is of, the field's arguments, the context. */
+/** Returns the value of a field from the parent object, the field's arguments and the context. */
 export type Resolver<C = GraphqlContext> = Methods<C>['resolve'];
 
-/** A resolver in parts. `subscribe` gives the events of a subscription, an async iterable, `resolve` the value of each. */
+/**
+ * A resolver in parts: `subscribe` returns the events of a subscription as an async iterable, `resolve` the
+ * value of each.
+ */
 export interface FieldResolver<C = GraphqlContext> {
   readonly resolve?: Resolver<C>;
   readonly subscribe?: Resolver<C>;
 }
 
-/** The resolvers of a type by field; those of an enum are its values inside the program. */
+/** The resolvers of a type by field. For an enum: its internal values. */
 export interface TypeResolvers<C = GraphqlContext> {
-  /** For an interface or a union: the name of a value's object type. */
+  /** For an interface or a union: returns the name of a value's object type. */
   readonly __resolveType?: Methods<C>['resolveType'];
-  /** For an object type: whether a value is of it. */
+  /** For an object type: returns whether a value has this type. */
   readonly __isTypeOf?: Methods<C>['isTypeOf'];
   readonly [field: string]: Resolver<C> | FieldResolver<C> | string | number | boolean | null | undefined;
 }
 
-/** The functions of a scalar, for those who do not make a GraphQLScalarType. */
+/** The functions of a scalar, instead of a GraphQLScalarType. */
 export type ScalarFunctions = Pick<
   GraphQLScalarTypeConfig<unknown, unknown>,
   | 'serialize'
@@ -80,18 +86,21 @@ export type Resolvers<C = GraphqlContext> = Readonly<
   Record<string, TypeResolvers<C> | GraphQLScalarType | ScalarFunctions>
 >;
 
-/** A schema of the user's own. */
+/** A schema defined by the user. */
 export interface GraphqlConfig<C = GraphqlContext> {
-  /** Type definitions. With a `type Query` or a `schema` they are the whole schema, else they extend Portico's own. */
+  /**
+   * Type definitions. With a `type Query` or a `schema` they are the whole schema; otherwise they extend
+   * Portico's.
+   */
   readonly typeDefs?: string | DocumentNode | readonly (string | DocumentNode)[];
-  /** Makes the context of the resolvers for a request, at once or later. */
+  /** Returns the context of a request's resolvers, or a promise of it. */
   readonly context?: (request: FastifyRequest, portico: GraphqlContext & ContextDetails) => C | Promise<C>;
   readonly resolvers?: Resolvers<C>;
-  /** A whole schema in place of `typeDefs` and `resolvers`, however it was made. */
+  /** A complete schema instead of `typeDefs` and `resolvers`, from any library. */
   readonly schema?: GraphQLSchema;
 }
 
-/** The same as read: only what makes a context is validated, the GraphQL door reads the rest. */
+/** The parsed form: only the function `context` is validated here; the GraphQL door reads the rest. */
 export interface GraphqlCode {
   readonly typeDefs: unknown;
   readonly resolvers: unknown;

@@ -66,10 +66,10 @@ export type Condition =
   | { readonly any: readonly Condition[] }
   | { readonly not: Condition };
 
-/** Which deliveries a handler or forward address wants. */
+/** Which deliveries a handler or forward address receives. */
 export type DeliveryFilter = Condition | DeliveryPredicate;
 
-/** The filter as a field of a handler or forward address; `checkFilter` says what is wrong with it. */
+/** The filter field of a handler or forward address; `checkFilter` validates its content. */
 export const filterField = v.custom<DeliveryFilter>(() => true);
 
 /** Checks the filter `when` of a handler or forward address. Appends one line per problem to `problems`. */
@@ -107,15 +107,18 @@ function checkTests(given: Given, problems: string[]): void {
 
 const RATE = 'must be like "10/s", "100/m", "500/h" or { limit: "10/s", burst: 20 }';
 const UNITS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000 };
-/** Without a burst of its own, what the rate allows in this time may begin at once, in milliseconds. */
+/**
+ * Without its own burst, a rate lets as many attempts start at once as it allows in this time, in
+ * milliseconds.
+ */
 const BURST_TIME = 100;
 
 const limit = v.pipe(v.string(), v.regex(/^[1-9]\d{0,6}\/[smh]$/));
 
-/** How many attempts may begin. */
+/** How many attempts may start. */
 interface Rate {
   readonly perMs: number;
-  /** How many may begin at once after a pause. */
+  /** How many may start at once after a pause. */
   readonly burst: number;
 }
 
@@ -130,21 +133,21 @@ export const rateField = v.pipe(
   }),
 );
 
-/** What is sent in place of the received body, as data. */
+/** The content that replaces the received body, as data. */
 export interface TransformData {
   /**
-   * JSON pointer (RFC 6901) to the part of the body that is sent, or an object of pointers: an object with what they
-   * point to is sent, without members whose pointer points to nothing.
+   * JSON pointer (RFC 6901) to the part of the body to send, or an object of pointers: the result is an
+   * object of the values that they point to, without members whose pointer points to nothing.
    */
   readonly body?: string | Readonly<Record<string, string>>;
   /**
-   * Headers by name. `{id}`, `{event}`, `{senderEvent}`, `{source}` and `{/pointer}` stand for what the delivery has there. A header is
-   * left out when one of them has no value.
+   * Headers by name. `{id}`, `{event}`, `{senderEvent}`, `{source}` and `{/pointer}` are replaced by the
+   * delivery's values. A header is omitted if one of them has no value.
    */
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** The transformation of a forward address; `checkTransform` says what is wrong inside it. */
+/** The transformation of a forward address; `checkTransform` validates its content. */
 const transformField = v.custom<DeliveryTransform | TransformData>(
   (value) => typeof value === 'function' || isRecord(value),
   'must be a function, or an object like { body: "/data", headers: { "x-event": "{event}" } }',
@@ -157,21 +160,21 @@ const isPriority = (value: unknown) =>
   Number.isInteger(value) && Number(value) >= 0 && Number(value) <= MAX_PRIORITY;
 
 /**
- * The key whose deliveries are handled or forwarded one after the other, in order of arrival: a JSON pointer into the
- * body, or a function.
+ * The key of an order: deliveries with the same key are handled or forwarded one at a time, in order of
+ * arrival. A JSON pointer into the body, or a function.
  */
 export const orderField = v.custom<string | DeliveryKey>(
   isRule,
   'must be a JSON pointer such as /data/id, or a function',
 );
 
-/** Which deliveries come first: an integer for all of them, a JSON pointer into the body, or a function. */
+/** The priority of deliveries: an integer for all of them, a JSON pointer into the body, or a function. */
 export const priorityField = v.custom<number | string | DeliveryPriority>(
   (value) => isRule(value) || isPriority(value),
   `must be a whole number from 0 to ${MAX_PRIORITY}, a JSON pointer such as /data/priority, or a function`,
 );
 
-/** The time before which a delivery is not handled or forwarded: a JSON pointer into the body, or a function. */
+/** The earliest time to handle or forward a delivery: a JSON pointer into the body, or a function. */
 export const runAtField = v.custom<string | DeliveryTime>(
   isRule,
   'must be a JSON pointer such as /data/runAt, or a function',
@@ -182,18 +185,18 @@ const MONTH = 2_678_400_000;
 
 export const scheduleSchema = v.object(
   {
-    /** When: `minute hour day month weekday`, with seconds in front where there are six fields. */
+    /** `minute hour day month weekday`; with six fields, seconds come first. */
     cron: v.string('must be a cron expression such as 0 3 * * *'),
-    /** The time zone of the expression, such as Europe/Berlin; default UTC. */
+    /** The time zone of the expression, such as Europe/Berlin. Default: UTC. */
     timezone: v.optional(v.string('must be the name of a time zone'), 'UTC'),
-    /** The event of its deliveries; default the name of the schedule. */
+    /** The event of its deliveries. Default: the name of the schedule. */
     event: v.optional(textField(/./, 'must be the name of an event')),
     /** Data for the handler; Portico adds `schedule` and `plannedAt`. */
     data: v.optional(
       v.custom<Readonly<Record<string, unknown>>>(isRecord, 'must be an object of JSON values'),
       {},
     ),
-    /** How late a missed delivery may still be stored, in milliseconds; default an hour. */
+    /** How late a missed delivery may still be stored, in milliseconds. Default: an hour. */
     grace: v.optional(
       wholeNumberField(MINUTE, MONTH, `must be a whole number from ${MINUTE} to ${MONTH} (milliseconds)`),
       60 * MINUTE,
@@ -202,7 +205,7 @@ export const scheduleSchema = v.object(
   'must be a cron expression, or an object with one as its "cron"',
 );
 
-/** A delivery that Portico stores by itself, again and again. */
+/** A delivery that Portico stores repeatedly, on a schedule. */
 type ScheduleConfig = Written<typeof scheduleSchema>;
 
 /** The schedules by name. */
@@ -212,7 +215,7 @@ const URL_EXPECTED = 'must be an http or https URL without a user name in it';
 
 const CHANGES = ['created', 'updated', 'deleted'] as const;
 
-/** Which changes of users are forwarded: all by `true`. */
+/** The changes of users to forward; `true` for all. */
 const changesField = v.pipe(
   wholeField(
     v.union([v.boolean(), v.array(v.picklist(CHANGES))]),
@@ -231,22 +234,22 @@ export const forwardSchema = v.object(
       v.check(isHttpUrl, URL_EXPECTED),
       v.transform((text) => new URL(text)),
     ),
-    /** Standard Webhooks secrets to sign with; default none: not signed. */
+    /** Standard Webhooks secrets to sign with. Default: none, so requests are not signed. */
     secrets: v.optional(secretsSchema),
-    /** The events to forward; default all, or none where it is told of changes of users. */
+    /** The events to forward. Default: all, or none if `users` is set. */
     events: v.optional(wholeField(v.array(v.string()), 'must be an array of event names')),
-    /** The changes of users that it is told of; `true` for all, default none. */
+    /** The changes of users to send; `true` for all. Default: none. */
     users: v.optional(changesField),
-    /** The deliveries of these events that it gets; default all. */
+    /** Which deliveries of these events to forward. Default: all. */
     when: v.optional(filterField),
-    /** What is sent in place of the received body; default that body. */
+    /** The content to send instead of the received body. Default: that body. */
     transform: v.optional(transformField),
-    /** How many attempts may begin in a time, in each process; default no limit. */
+    /** How many attempts each process may start in a time. Default: no limit. */
     rate: v.optional(rateField),
     order: v.optional(orderField),
     priority: v.optional(priorityField),
     runAt: v.optional(runAtField),
-    /** Whether the address may be in a private network; default false. */
+    /** Whether the address may be in a private network. Default: false. */
     allowPrivate: v.optional(toggleField, false),
     concurrency: v.optional(countField),
     /** Timeout of an attempt, in milliseconds. */
@@ -257,7 +260,7 @@ export const forwardSchema = v.object(
   'must be a URL, or an object with a url',
 );
 
-/** An address to forward deliveries to. */
+/** An address that deliveries are forwarded to. */
 export type ForwardConfig = Written<typeof forwardSchema>;
 
 /** The addresses by name. */
@@ -275,23 +278,25 @@ const allowPrivate = v.optional(toggleField);
 
 export const deadAlertSchema = v.object(
   {
-    /** The address that alerts are sent to, as deliveries are forwarded; default none. */
+    /** The address that receives alerts, in the same way as forwarded deliveries. Default: none. */
     url: v.optional(url),
     secrets,
     allowPrivate,
     timeout,
     attempts,
-    /** Minimum time between two alerts about one target, in milliseconds; default a quarter of an hour. */
+    /** Minimum time between two alerts about one target, in milliseconds. Default: 15 minutes. */
     interval: v.optional(
       wholeNumberField(1_000, 31 * DAY, `must be a whole number from 1000 to ${31 * DAY} (milliseconds)`),
       900_000,
     ),
-    /** With more dead jobs than this the health check says so; default 0. */
+    /** Number of dead jobs above which the health check reports them. Default: 0. */
     threshold: v.optional(
       wholeNumberField(0, Number.MAX_SAFE_INTEGER, 'must be a whole number from 0 up'),
       0,
     ),
-    /** Whether the health check is DOWN then; default false: a restart would not help. */
+    /**
+     * Whether the health check is DOWN above the threshold. Default: false, because a restart would not help.
+     */
     down: v.optional(toggleField, false),
   },
   'must be a URL, or an object',
@@ -299,10 +304,10 @@ export const deadAlertSchema = v.object(
 
 export const alertsSchema = v.object({ dead: v.optional(v.unknown()) }, 'must be an object of alerts');
 
-/** What is done about dead deliveries. */
+/** How to alert about dead deliveries. */
 type DeadAlertConfig = Written<typeof deadAlertSchema>;
 
-/** What Portico raises the alarm about. */
+/** The conditions about which Portico sends alerts. */
 export interface AlertsConfig {
   readonly dead?: string | DeadAlertConfig;
 }
@@ -315,7 +320,7 @@ const EVENTS = 'must be an object of event names, like { push: "new_commit" }';
 const EVENT = 'must be the name of an event, and not empty';
 const SHAPE = 'must be an object with scheme and secrets';
 
-/** The name of a header, read in lower case. */
+/** The name of a header, converted to lower case. */
 const headerField = (message: string) =>
   v.pipe(
     v.string(message),
@@ -323,13 +328,13 @@ const headerField = (message: string) =>
     v.toLowerCase(),
   );
 
-/** The name of a header that may be stored, read in lower case. */
+/** The name of a header that may be stored, converted to lower case. */
 const keptHeaderField = v.pipe(
   headerField(HEADER),
   v.check((name) => !isSecretHeader(name), SECRET_HEADER),
 );
 
-/** Where a text of a request is: in a header, or in the body at a JSON pointer (RFC 6901). */
+/** The place of a text in a request: a header, or a JSON pointer (RFC 6901) into the body. */
 const place = v.union([
   v.pipe(
     v.strictObject({ header: headerField(HEADER) }),
@@ -342,11 +347,11 @@ const place = v.union([
 ]);
 
 const everySource = {
-  /** Any of them is accepted, so that one can be rotated. */
+  /** Each of these is accepted, so that a secret can be rotated. */
   secrets: secretsSchema,
-  /** Where the event is named. */
+  /** The place of the event's name. */
   event: v.optional(wholeField(place, PLACE)),
-  /** The names that events get here, by the sender's names; all others keep theirs. */
+  /** Portico's names for events, by the sender's names; other events keep theirs. */
   events: v.optional(
     v.pipe(
       v.custom<Readonly<Record<string, string>>>(isRecord, EVENTS),
@@ -354,18 +359,24 @@ const everySource = {
       v.map(v.string(), v.pipe(v.string(EVENT), v.nonEmpty(EVENT))),
     ),
   ),
-  /** Where in the body the data is, as a JSON pointer (RFC 6901). */
+  /** The place of the data in the body, as a JSON pointer (RFC 6901). */
   data: v.optional(pointerField(POINTER)),
-  /** The id by which duplicates are recognised; false: no request is a duplicate. */
+  /** The place of the id that identifies duplicates; false: no request is a duplicate. */
   dedup: v.optional(wholeField(v.union([v.literal(false), place]), `${PLACE}, or false`)),
-  /** The headers that its deliveries keep; default those of known senders with event names, ids and times. */
+  /**
+   * The headers that its deliveries keep. Default: the known senders' headers with event names, ids and
+   * times.
+   */
   headers: v.optional(v.array(keptHeaderField, 'must be an array of header names')),
-  /** Maximum body size, in bytes; default that of the scheme's sender. */
+  /** Maximum body size in bytes. Default: that of the scheme's sender. */
   maxBodyBytes: v.optional(countField),
 };
 
 const timed = {
-  /** Maximum difference between the time of a request and ours, in seconds; default 300, 0 for no limit. */
+  /**
+   * Maximum difference between a request's time and Portico's clock, in seconds. Default: 300; 0 for no
+   * limit.
+   */
   tolerance: v.optional(
     wholeNumberField(0, Number.MAX_SAFE_INTEGER, 'must be a whole number of seconds, 0 for any time'),
   ),
@@ -373,14 +384,14 @@ const timed = {
 
 const scheme = <S extends string>(name: S) => ({ scheme: v.literal(name), ...everySource });
 
-/** The sources that a configuration may hold, by their scheme. */
+/** The schemas of sources, by signature scheme. */
 export const sourceSchemas = {
   /** Standard Webhooks: secrets begin with `whsec_` (shared) or `whpk_` (the sender's public key). */
   standard: v.object(
     {
       ...scheme('standard'),
       ...timed,
-      /** Prefix of its header names; default `webhook`, some senders use `svix`. */
+      /** Prefix of its header names. Default: `webhook`; some senders use `svix`. */
       headerPrefix: v.optional(headerField('must be the first word of header names'), 'webhook'),
     },
     SHAPE,
@@ -395,30 +406,30 @@ export const sourceSchemas = {
       ...timed,
       /** The header with the signature. */
       header: headerField(`${HEADER}: the one with the signature`),
-      /** Default sha256. */
+      /** Default: sha256. */
       algorithm: v.optional(
         v.picklist(['sha256', 'sha512', 'sha1'], 'must be one of sha256, sha512, sha1'),
         'sha256',
       ),
-      /** Default hex. */
+      /** Default: hex. */
       encoding: v.optional(v.picklist(['hex', 'base64'], 'must be one of hex, base64'), 'hex'),
-      /** Prefix of the signature in the header, like `sha256=`; default none. */
+      /** Prefix of the signature in the header, such as `sha256=`. Default: none. */
       prefix: v.optional(textField(/^[ -~]*$/, 'must be a text of visible ASCII characters and spaces'), ''),
-      /** The header with the time of the request, in whole seconds; default none. */
+      /** The header with the time of the request, in whole seconds. Default: none. */
       timestampHeader: v.optional(headerField(HEADER)),
       /**
-       * What is signed: text with `{body}` once, `{timestamp}` and `{header:NAME}`.
-       * Default `{body}`, and `{timestamp}.{body}` with a timestamp.
+       * The signed text: `{body}` once, `{timestamp}` and `{header:NAME}`. Default: `{body}`, or
+       * `{timestamp}.{body}` with a timestamp.
        */
       template: v.optional(v.string('must be a text')),
     },
     SHAPE,
   ),
-  /** The shared secret itself in a header. */
+  /** The shared secret itself, in a header. */
   token: v.object(
     {
       ...scheme('token'),
-      /** Default x-webhook-token. */
+      /** Default: x-webhook-token. */
       header: v.optional(headerField(HEADER), 'x-webhook-token'),
     },
     SHAPE,

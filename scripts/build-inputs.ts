@@ -3,7 +3,7 @@ import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { readGitInfo } from '../src/app/banner.ts';
 
-/** Everything that the bundles are made from; package-lock.json stands for the packages. */
+/** Everything that determines the bundles; package-lock.json stands for the packages. */
 const INPUTS = [
   'bin/*',
   'src/**/*',
@@ -14,7 +14,10 @@ const INPUTS = [
   'docs/PACKAGE.md',
 ];
 
-/** A hash over the sources and what is checked out, which /info shows: a build with another one is out of date. */
+/**
+ * A hash over the sources and the checked-out commit, which /info shows. A build with another hash is
+ * outdated.
+ */
 export async function buildInputs(root: string): Promise<string> {
   const hash = createHash('sha256').update(JSON.stringify((await readGitInfo(root)) ?? null));
   const entries = globSync(INPUTS, { cwd: root, withFileTypes: true, exclude: ['**/*.test.ts'] });
@@ -23,7 +26,7 @@ export async function buildInputs(root: string): Promise<string> {
   return hash.digest('hex');
 }
 
-/** Of the build in a folder; undefined when there is none. */
+/** The hash of the build in a folder; undefined if there is none. */
 export function builtFrom(folder: string): string | undefined {
   try {
     return JSON.parse(readFileSync(join(folder, 'build/build-info.json'), 'utf8')).inputs;

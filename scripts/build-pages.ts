@@ -1,4 +1,4 @@
-// Builds the pages of the doors into build/<name>/, each once per change of what it is made from.
+// Builds the pages of the doors into build/<name>/, and only those whose inputs have changed.
 import { existsSync } from 'node:fs';
 import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
@@ -7,7 +7,7 @@ import type { Bundle } from './page-bundle.ts';
 import type { EncodedFile } from './page-encode.ts';
 import { fingerprint, installedVersions, type PageName, pages } from './page-inputs.ts';
 
-/** Each is loaded only when it is built, because it needs the development packages. */
+/** Each bundler is loaded only when needed, because it needs the development packages. */
 const BUNDLES: Readonly<Record<PageName, () => Promise<Bundle>>> = {
   graphiql: async () => (await import('./graphiql-bundle.ts')).bundleGraphiql(),
   console: async () => (await import('./console-bundle.ts')).bundleConsole(),
@@ -28,7 +28,7 @@ function isUpToDate(directory: URL, inputs: string): boolean {
   );
 }
 
-/** Writes into a folder of its own and swaps it in whole, so that a running service never sees half a build. */
+/** Writes into a temporary folder and swaps it in, so that a running service never sees a partial build. */
 async function store(
   directory: URL,
   files: readonly EncodedFile[],

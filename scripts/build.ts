@@ -1,6 +1,6 @@
-// Makes dist/, the package as it is published and as `npm start` runs it. An argument names another folder.
-//   --when-stale  only when a source has changed since, and without the types, which take longest
-//   --optional    nothing, with a word about it, when the development packages are not installed
+// Builds dist/, the package as it is published and as `npm start` runs it. An argument names another folder.
+//   --when-stale  builds only if a source has changed, and without the types, which take longest
+//   --optional    prints a note instead of building if the development packages are not installed
 import { execFileSync } from 'node:child_process';
 import {
   cpSync,
@@ -30,14 +30,14 @@ const { values: flags, positionals } = parseArgs({
 });
 const DIST = resolve(positionals[0] ?? join(ROOT, 'dist'));
 
-/** Standard output belongs to the command that npm runs afterwards. */
+/** Writes to standard error, because standard output belongs to the command that npm runs next. */
 function run(script: string, args: readonly string[]): void {
   execFileSync(process.execPath, [join(ROOT, script), ...args], { cwd: ROOT, stdio: ['ignore', 2, 2] });
 }
 
-/** Everything but the types. */
+/** Builds everything but the types. */
 async function bundle(target: string, inputs: string): Promise<void> {
-  // Loaded only here, because it needs the development packages.
+  // Loaded here only, because it needs the development packages.
   const { bundleCommand, bundleLibrary, bundleThreads } = await import('./bundles.ts');
   const manifest = JSON.parse(read(join(ROOT, 'package.json'))) as Manifest;
   const [licenses] = await Promise.all([
@@ -48,7 +48,7 @@ async function bundle(target: string, inputs: string): Promise<void> {
   for (const file of [...globSync('src/**/*.sql', { cwd: ROOT }), ...COPIED]) {
     cpSync(join(ROOT, file), join(target, file), { recursive: true });
   }
-  // What /info says of the package, and what it was made from.
+  // The facts that /info shows about the package, and the hash of its inputs.
   const info = { time: new Date().toISOString(), git: await readGitInfo(ROOT), inputs };
   writeFileSync(join(target, 'build/build-info.json'), `${JSON.stringify(info)}\n`);
   writeFileSync(join(target, 'THIRD-PARTY-LICENSES.txt'), licenses);
@@ -59,7 +59,7 @@ async function bundle(target: string, inputs: string): Promise<void> {
   const bom = sbom(packed, [licenses, ...notices].flatMap(noticedPackages), lock);
   writeFileSync(join(target, 'sbom.cdx.json'), `${JSON.stringify(bom, null, 2)}\n`);
   writeFileSync(join(target, 'README.md'), read(join(ROOT, 'docs/PACKAGE.md')));
-  // The pages that it names are not packed.
+  // The pages that it refers to are not packed.
   writeFileSync(
     join(target, 'CHANGELOG.md'),
     read(join(ROOT, 'CHANGELOG.md')).replace(/\[([^\]]+)\]\((?!https?:)[^)]*\)/g, '$1'),
@@ -70,7 +70,10 @@ function read(path: string): string {
   return readFileSync(path, 'utf8');
 }
 
-/** Has declarations name the files of the workspace's packages, which are not packages where Portico is installed. */
+/**
+ * Makes declarations refer to the files of the workspace's packages, which are not installed as packages with
+ * Portico.
+ */
 function nameFiles(types: string): void {
   for (const file of globSync('**/*.d.ts', { cwd: types })) {
     const path = join(types, file);
@@ -83,7 +86,7 @@ function nameFiles(types: string): void {
   }
 }
 
-/** In a folder of its own that takes the other's place as a whole, so that nobody starts half a build. */
+/** Builds into a temporary folder and swaps it in, so that no start sees a partial build. */
 async function build(inputs: string): Promise<void> {
   const draft = `${DIST}.${process.pid}`;
   const types = join(DIST, 'types');

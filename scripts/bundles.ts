@@ -14,7 +14,9 @@ const shared = {
   logLevel: 'warning',
 } as const satisfies esbuild.BuildOptions;
 
-/** Short, because a third of the start is V8 reading it; names stay, for the stacks in bug reports. */
+/**
+ * Minified, because V8 spends a third of the start on reading code. Names stay, for stacks in bug reports.
+ */
 const started = {
   ...shared,
   plugins: [lazyModules],
@@ -24,8 +26,8 @@ const started = {
 } as const satisfies esbuild.BuildOptions;
 
 /**
- * The compilers of route schemas and `inject` of Fastify, which the doors never call (`lazyCompilers`), and what `pg`
- * tries to find; nothing of these is needed to run the command.
+ * Fastify's compilers of route schemas and `inject`, which the doors never call (`lazyCompilers`), and
+ * modules that `pg` only tries to load. The command needs none of these.
  */
 const NEVER_LOADED = [
   '@fastify/ajv-compiler',
@@ -35,10 +37,10 @@ const NEVER_LOADED = [
   'pg-cloudflare',
 ];
 
-/** The program's own, which its SDK has registered with. */
+/** The program provides these, because its SDK has registered with them. */
 const OPTIONAL_PEERS = ['@opentelemetry/api'];
 
-/** The command's import of the service, which leads to a bundle of its own. */
+/** Keeps the command's import of the service external; the service has its own bundle. */
 const serviceApart: esbuild.Plugin = {
   name: 'service-apart',
   setup(build) {
@@ -47,8 +49,9 @@ const serviceApart: esbuild.Plugin = {
 };
 
 /**
- * The command with every package that it needs: a file to start, the rest by need. The service shares no code with the
- * other commands, because it would then be read from some forty files instead of one. Resolves to the licences inside.
+ * Bundles the command with every package that it needs: one file to start, the rest on demand. The service
+ * shares no code with the other commands, because it would then be read from some forty files instead of one.
+ * Resolves to the licences inside.
  */
 export async function bundleCommand(root: string, target: string): Promise<string> {
   const options = {
@@ -78,7 +81,10 @@ export async function bundleCommand(root: string, target: string): Promise<strin
   );
 }
 
-/** What runs as threads: the writer, its checkpoints and the reader, isolated handlers, and what copies a database. */
+/**
+ * The entries of threads: the writer, its checkpoints and the reader, isolated handlers, and the copier of a
+ * database.
+ */
 const THREADS = [
   'src/sql/sqlite/reader-thread.ts',
   'src/sql/sqlite-writer/checkpoint-thread.ts',
@@ -87,7 +93,7 @@ const THREADS = [
   'src/sql/backup/copy-thread.ts',
 ];
 
-/** The threads, each in one file, for the command and the library. */
+/** Bundles the threads, each into one file, for the command and the library. */
 export async function bundleThreads(root: string, target: string): Promise<void> {
   await esbuild.build({
     ...started,
@@ -98,7 +104,7 @@ export async function bundleThreads(root: string, target: string): Promise<void>
   });
 }
 
-/** The packages of the workspace are part of the library; where it is installed there are none. */
+/** Bundles the workspace's packages into the library, because they are not installed with it. */
 const workspaceInside: esbuild.Plugin = {
   name: 'workspace-inside',
   setup(build) {
@@ -110,8 +116,8 @@ const workspaceInside: esbuild.Plugin = {
 };
 
 /**
- * What other programs import: our code alone. The packages stay imports, because a program shares its own `graphql`
- * and `fastify` with us: GraphQL.js refuses types that another copy of it has made.
+ * Bundles the library: only Portico's code. The packages stay imports, because a program must share its
+ * `graphql` and `fastify` with Portico: GraphQL.js refuses types made by another copy of itself.
  */
 export async function bundleLibrary(root: string, target: string, entries: readonly string[]): Promise<void> {
   await esbuild.build({

@@ -20,7 +20,7 @@ export async function bundleDocs(): Promise<Bundle> {
     files,
     script: nameOf(files, /\.js$/),
     style: nameOf(files, /\.css$/),
-    // The package is a bundle itself: it names the licences of what it holds in a file of its own.
+    // The package is itself a bundle; a file of its own lists the licences of its content.
     notices: [
       await licenseNotices('.', Object.keys(built.metafile.inputs)),
       await readFile(INSIDE, 'utf8'),

@@ -1,6 +1,6 @@
 /**
- * Writes the generated sections of the documentation. With `--check` it writes nothing, and the exit code is 1 when one
- * is outdated. An argument names another root than that of the project.
+ * Writes the generated sections of the documentation. With `--check` it writes nothing, and exits with 1 if a
+ * section is outdated. An argument names another root folder.
  */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -19,7 +19,7 @@ const { values, positionals } = parseArgs({
 });
 const root = positionals[0] ?? join(import.meta.dirname, '..');
 
-/** Puts the content between the lines `<!-- name:start -->` and `<!-- name:end -->` of a file. */
+/** Writes the content between the lines `<!-- name:start -->` and `<!-- name:end -->` of a file. */
 function writeSection(path: string, name: string, content: string): void {
   const file = join(root, path);
   const start = `<!-- ${name}:start -->`;
@@ -75,7 +75,7 @@ writeSection(
   ].join('\n'),
 );
 
-// Only Linux has all of them.
+// Only Linux has all meters.
 if (process.platform === 'linux') {
   const meters = await listMeters();
   writeSection('docs/OPERATIONS.md', 'meters', meterTable(meters));

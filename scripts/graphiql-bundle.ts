@@ -8,14 +8,14 @@ import { pages } from './page-inputs.ts';
 const shared = {
   ...pageOptions,
   outdir: pages.graphiql.directory,
-  // Two names of one parser would put it in twice.
+  // Without this alias, the parser would be bundled twice, under both names.
   alias: { 'prettier/parser-graphql': 'prettier/plugins/graphql' },
   loader: { '.ttf': 'file' },
 } as const satisfies esbuild.BuildOptions;
 
 /**
- * GraphiQL's fonts are data URLs inside its styles. As files they are fetched only for the scripts that
- * a page really shows, and the policy needs no `data:` fonts.
+ * Turns the data URLs of GraphiQL's fonts into files. The browser then fetches only the scripts that a page
+ * shows, and the policy needs no `data:` fonts.
  */
 const fontFiles: esbuild.Plugin = {
   name: 'font-files',
@@ -38,7 +38,7 @@ const fontFiles: esbuild.Plugin = {
   },
 };
 
-/** Bundles the page and its workers. The workers come first, because the page knows them by name. */
+/** Bundles the page and its workers. The workers come first, because the page refers to them by name. */
 export async function bundleGraphiql(): Promise<Bundle> {
   const workerBuild = await esbuild.build({
     ...shared,

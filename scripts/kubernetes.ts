@@ -1,4 +1,4 @@
-// Writes deploy/kubernetes/portico.yaml from the chart, for those who do not use Helm.
+// Writes deploy/kubernetes/portico.yaml from the chart, for users without Helm.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { kubernetesManifests } from './helm/kubernetes-manifests.ts';

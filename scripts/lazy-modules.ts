@@ -1,18 +1,21 @@
 import { isBuiltin } from 'node:module';
 import type * as esbuild from 'esbuild';
 
-/** What Fastify, pino and ws require at the top of a file and our doors mostly never touch; http2 alone takes 11 MB and 25 ms. */
+/**
+ * Modules that Fastify, pino and ws require at the top of a file but the doors rarely use; http2 alone takes
+ * 11 MB and 25 ms.
+ */
 const UNTOUCHED = new Set(['http2', 'https', 'semver', 'thread-stream', 'tls', 'zlib']);
 
 const builtinName = (path: string) => path.replace(/^node:/, '');
 
-/** A module that is loaded when something of it is used. */
+/** A module that is loaded at the first access to one of its exports. */
 const lazily = (load: string) => `module.exports = new Proxy({}, { get: (_, name) => ${load}[name] });`;
 
 /**
- * Has a bundle load less. A module of Node comes from `process.getBuiltinModule`, because an `import` of one reads all
- * of its exports, and to read those of `node:http` loads a whole client: 14 MB and half of the time that bare Node
- * takes to start. A module in UNTOUCHED is loaded at its first use.
+ * Makes a bundle load less. Modules of Node come from `process.getBuiltinModule`, because an `import` reads
+ * all exports, and reading those of `node:http` loads a whole client: 14 MB and half of the start time of
+ * bare Node. Modules in UNTOUCHED are loaded at their first use.
  */
 export const lazyModules: esbuild.Plugin = {
   name: 'lazy-modules',
@@ -22,7 +25,8 @@ export const lazyModules: esbuild.Plugin = {
       async ({ path, kind, importer, resolveDir, pluginData }) => {
         const deferred =
           kind === 'require-call' && UNTOUCHED.has(builtinName(path)) && pluginData !== lazyModules;
-        // Loaded at its first use already, and with names: a bundled one would have a default export alone.
+        // A dynamic import is lazy already, and needs named exports; a bundled one would have only a default
+        // export.
         if (isBuiltin(path) && kind === 'dynamic-import') {
           return { path: `node:${builtinName(path)}`, external: true };
         }

@@ -7,7 +7,7 @@ interface PackageDescription {
   readonly license?: string;
 }
 
-/** The folder of the package that a bundled file comes from; undefined for our own files. */
+/** The folder of the package that a bundled file belongs to; undefined for Portico's files. */
 function packageFolder(input: string): string | undefined {
   return /^(?:[a-z-]+:)?(.*node_modules\/(?:@[^/]+\/)?[^/]+)\//.exec(input)?.[1];
 }
@@ -21,7 +21,7 @@ export interface BundledPackage {
   readonly license: string;
 }
 
-/** The packages that a text of notices is about. */
+/** The packages that a text of notices covers. */
 export function noticedPackages(notices: string): readonly BundledPackage[] {
   return notices.split(SEPARATOR).flatMap((notice) => {
     const [, name, version, license] = /^(\S+) (\d\S*) \((.*)\)$/m.exec(notice.split('\n\n')[0] ?? '') ?? [];
@@ -41,8 +41,8 @@ async function noticeOf(folder: string): Promise<string> {
 }
 
 /**
- * The licences of the packages whose code a bundle holds, because most ask that copies carry them.
- * `inputs` are the bundled files as paths from `root`.
+ * The licences of the bundled packages, most of which require that copies include them. `inputs` are the
+ * bundled files as paths relative to `root`.
  */
 export async function licenseNotices(root: string, inputs: Iterable<string>): Promise<string> {
   const folders = new Set<string>();

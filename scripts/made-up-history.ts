@@ -1,4 +1,4 @@
-/** What the history endpoint of the console gives, as far as it is replaced. */
+/** The replaced parts of the history endpoint's answer. */
 interface Read {
   readonly interval: number;
   readonly columns: Readonly<Record<string, { readonly unit: string }>>;
@@ -6,7 +6,9 @@ interface Read {
 
 const COUNT = 300;
 
-/** Fifteen minutes of a service in use, with a deployment of its clients in the middle; the same for each run. */
+/**
+ * Fifteen minutes of a service in use, with a deployment of its clients in the middle; identical in each run.
+ */
 export function madeUp(read: Read): unknown {
   const now = Date.now();
   const times = Array.from({ length: COUNT }, (_, i) => now - (COUNT - i) * read.interval);
@@ -17,7 +19,7 @@ export function madeUp(read: Read): unknown {
   return { ...read, times, columns: Object.fromEntries(columns) };
 }
 
-/** From 0 to 1, each a little off the one before. */
+/** A random walk between 0 and 1. */
 function wander(seed: number): () => number {
   let state = seed * 2_654_435_761;
   const random = () => {

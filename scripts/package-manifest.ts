@@ -1,4 +1,4 @@
-/** What package.json says, as far as the build reads it. */
+/** The parts of package.json that the build reads. */
 export interface Manifest {
   readonly exports: Readonly<Record<string, string>>;
   readonly dependencies: Readonly<Record<string, string>>;
@@ -6,15 +6,15 @@ export interface Manifest {
   readonly [field: string]: unknown;
 }
 
-/** The packages that a program which imports Portico has itself, and must share with it. */
+/** The packages that a program which imports Portico must share with it. */
 const SHARED = ['fastify', 'graphql'];
 
-/** The sources behind the exports. */
+/** The source files of the exports. */
 export function entriesOf({ exports }: Manifest): readonly string[] {
   return Object.values(exports).filter((path) => path.endsWith('.ts'));
 }
 
-/** package.json of the built package. */
+/** The package.json of the built package. */
 export function packageManifest(root: Manifest): Manifest {
   const {
     private: _private,
@@ -29,7 +29,7 @@ export function packageManifest(root: Manifest): Manifest {
   const exports = Object.entries(root.exports).map(([name, path]) => [name, builtEntry(path)]);
   return {
     ...kept,
-    // Installing the sources works on any Node that npm supports, because they bring their own; the package does not.
+    // The sources run on any Node that npm supports, because they install their own; the package does not.
     engines: { node: '>=24' },
     exports: Object.fromEntries(exports),
     dependencies: Object.fromEntries(dependencies.filter((each) => !isShared(each))),

@@ -1,7 +1,7 @@
 import { basename } from 'node:path';
 import type * as esbuild from 'esbuild';
 
-/** A file to be served. */
+/** A file to serve. */
 export interface OutputFile {
   readonly name: string;
   readonly contents: Uint8Array;
@@ -14,11 +14,11 @@ export interface Bundle {
   readonly script: string;
   /** Name of the page's style sheet. */
   readonly style: string;
-  /** The licences of the packages inside. */
+  /** The licences of the bundled packages. */
   readonly notices: string;
 }
 
-/** How every page is bundled. */
+/** The esbuild options of every page. */
 export const pageOptions = {
   bundle: true,
   write: false,
@@ -37,7 +37,7 @@ export function outputFiles(result: { readonly outputFiles: readonly esbuild.Out
   return result.outputFiles.map(({ path, contents }) => ({ name: basename(path), contents }));
 }
 
-/** The name of the file that matches. */
+/** The name of the matching file. */
 export function nameOf(files: readonly OutputFile[], pattern: RegExp): string {
   const file = files.find(({ name }) => pattern.test(name));
   if (file === undefined) throw new Error(`The bundle holds no file like ${pattern}.`);

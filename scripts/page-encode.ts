@@ -16,7 +16,7 @@ const contentTypes = new Map([
 const coders = [
   {
     coding: 'br',
-    // Quality 11 saves a tenth more and takes ten times as long as all the rest of the build.
+    // Quality 11 saves another 10 % but takes ten times as long as the rest of the build.
     encode: (contents: Uint8Array) =>
       promisify(brotliCompress)(contents, { params: { [constants.BROTLI_PARAM_QUALITY]: 9 } }),
   },
@@ -26,14 +26,14 @@ const coders = [
   },
 ] as const;
 
-/** A file ready for the disk: `forms` maps each name to be written to its bytes. */
+/** A file to write: `forms` maps each file name to its bytes. */
 export interface EncodedFile {
   readonly name: string;
   readonly entry: BuiltFile;
   readonly forms: ReadonlyMap<string, Uint8Array>;
 }
 
-/** Compresses a file; a form that saves less than a tenth, as with fonts in woff2, is not worth its place. */
+/** Compresses a file. A form that saves less than 10 %, as for woff2 fonts, is omitted. */
 export async function encodeFile({ name, contents }: OutputFile): Promise<EncodedFile> {
   const contentType = contentTypes.get(extname(name));
   if (contentType === undefined) throw new Error(`Add a content type for ${name}.`);

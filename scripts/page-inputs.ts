@@ -19,7 +19,7 @@ const graphiql = [
 
 const folder = (path: string) => fileURLToPath(new URL(`../${path}/`, import.meta.url));
 
-/** The pages by their names: where their sources lie, and the packages that they are made from. */
+/** The pages by name: the folder of their sources, and the packages in them. */
 export const pages = {
   graphiql: { directory: folder('src/graphql/graphiql/page'), packages: graphiql },
   console: {
@@ -34,7 +34,7 @@ export type PageName = keyof typeof pages;
 
 const scriptDirectory = fileURLToPath(new URL('.', import.meta.url));
 
-/** The versions of what the page is made from, as `name@version`; undefined when something is not installed. */
+/** The versions of the packages in a page, as `name@version`; undefined if one is not installed. */
 export function installedVersions(page: PageName): readonly string[] | undefined {
   try {
     return pages[page].packages.map((name) => {

@@ -1,14 +1,14 @@
 import type { BundledPackage } from './license-notices.ts';
 import type { Manifest } from './package-manifest.ts';
 
-/** What package-lock.json says, as far as it is read here. */
+/** The parts of package-lock.json that are read here. */
 export interface Lock {
   readonly packages: Readonly<Record<string, { readonly version?: string; readonly integrity?: string }>>;
 }
 
 /**
- * The bill of materials of the built package, as CycloneDX: each package whose code is inside, once, with the hash of
- * its tarball from the lock file. Without a time, so that the same sources give the same bill.
+ * The bill of materials of the built package in CycloneDX: each bundled package once, with the hash of its
+ * tarball from the lock file. It contains no time, so that the same sources give the same bill.
  */
 export function sbom(manifest: Manifest, bundled: readonly BundledPackage[], lock: Lock): object {
   const own = { name: String(manifest.name), version: String(manifest.version), license: 'MIT' };
@@ -44,7 +44,7 @@ function componentOf(each: BundledPackage, lock: Lock) {
   };
 }
 
-/** An SPDX expression, or the words of a package that has none. */
+/** An SPDX expression, or the licence as the package words it. */
 function named(license: string) {
   return / (?:OR|AND|WITH) /.test(license) ? { expression: license } : { license: { name: license } };
 }

@@ -1,6 +1,6 @@
-// Makes the pictures of the README and the guides with Chromium. The service and its deliveries are real; the plots are
-// drawn from a made-up quarter of an hour, and its deliveries came over minutes, because nobody wants to wait for that.
-// An argument names another folder.
+// Takes the screenshots of the README and the guides with Chromium. The service and its deliveries are real.
+// To avoid waiting, the plots show a made-up quarter of an hour, and the deliveries' times are spread over
+// minutes. An argument names another folder.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -13,7 +13,7 @@ import { madeUp } from './made-up-history.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 const IMAGES = resolve(process.argv[2] ?? join(ROOT, 'docs/images'));
-/** In milliseconds. */
+/** Milliseconds. */
 const UPTIME = 321_000_000;
 const NARROW = { width: 360, height: 740 };
 const WIDE = { width: 1280, height: 860 };
@@ -25,11 +25,11 @@ interface Shot {
   readonly scheme?: 'light' | 'dark';
   readonly narrow?: boolean;
   readonly height?: number;
-  /** What has to be seen, and done, first. */
+  /** Waits for the page's content, and prepares it. */
   readonly ready: (page: Page) => Promise<void>;
 }
 
-/** The readings of the last seconds do not go with those before, which are made up. */
+/** Suppresses live samples, which would not fit the made-up history. */
 const NO_SAMPLES = `
   const listen = EventSource.prototype.addEventListener;
   EventSource.prototype.addEventListener = function (name, ...rest) {
@@ -67,7 +67,7 @@ async function shoot(browser: Browser, service: TestService, shot: Shot): Promis
   await rewrite(page, 'history?*', madeUp);
   await rewrite(page, 'deliveries?*', overMinutes);
   await page.addInitScript(NO_SAMPLES);
-  // Whose machine made the picture is of no interest.
+  // Replaces the name of the machine.
   await rewrite(page, 'about', (about) => {
     const startedAt = new Date(Date.now() - UPTIME).toISOString();
     return { ...about, user: null, process: { ...about.process, host: 'shop-1', startedAt } };
@@ -83,10 +83,10 @@ async function shoot(browser: Browser, service: TestService, shot: Shot): Promis
   await save(page, `console-${shot.name}`);
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: whatever the endpoint gives.
+// biome-ignore lint/suspicious/noExplicitAny: the answer of any endpoint.
 type Json = any;
 
-/** Changes what an endpoint of the console gives. */
+/** Changes the answer of a console endpoint. */
 async function rewrite(page: Page, path: string, change: (given: Json) => unknown): Promise<void> {
   await page.route(`**/console/api/${path}`, async (route) => {
     const response = await route.fetch();
@@ -111,7 +111,7 @@ async function shootGraphiql(browser: Browser, service: TestService): Promise<vo
   await context.close();
 }
 
-/** As WebP, which takes a third of a PNG; Playwright itself has no such pictures. */
+/** Saves as WebP, which takes a third of a PNG's size; Playwright cannot write it. */
 async function save(page: Page, name: string): Promise<void> {
   const session = await page.context().newCDPSession(page);
   const { data } = await session.send('Page.captureScreenshot', { format: 'webp', quality: 85 });

@@ -13,14 +13,14 @@ export function App() {
   const route = useRoute();
   const [connection, setConnection] = useState<Connection>('connecting');
   useEffect(() => watchConnection(setConnection), []);
-  // A service that was lost is looked for more often.
+  // Polls more often while the service is lost.
   const about = useData<About>('about', connection === 'lost' ? 3_000 : 30_000);
   const page = PAGES.find(({ id }) => id === route.page);
   const closed = about.value?.closed[page?.needs ?? ''];
 
   useEffect(() => {
     document.title = `${page?.title ?? 'Not found'} · Portico console`;
-    // A reader of the screen begins with the new page.
+    // The new page begins at its top.
     document.getElementById('main')?.scrollTo(0, 0);
   }, [page]);
 
@@ -33,7 +33,7 @@ export function App() {
           </Empty>
         ) : closed !== undefined ? (
           <Page title={page.title}>
-            <Empty icon="lock" title={`${page.title} are closed here`}>
+            <Empty icon="lock" title={`${page.title} are hidden here`}>
               {closed}.
             </Empty>
           </Page>

@@ -13,7 +13,7 @@ import type { IconName } from './parts/icon.tsx';
 
 /** A page of the console. */
 interface PageEntry {
-  /** As the URL names it. */
+  /** The id in the URL. */
   readonly id: string;
   readonly title: string;
   readonly icon: IconName;
@@ -22,7 +22,7 @@ interface PageEntry {
   readonly View: (props: { route: Route }) => ReactElement;
 }
 
-/** All pages, in the order in which they are offered. */
+/** All pages, in the order of the navigation. */
 export const PAGES: readonly PageEntry[] = [
   { id: 'overview', title: 'Overview', icon: 'overview', View: Overview },
   { id: 'deliveries', title: 'Deliveries', icon: 'deliveries', needs: 'deliveries', View: Deliveries },

@@ -1,4 +1,4 @@
-// The parts of React that the console uses: its own types are a package of their own.
+// The parts of React that the console uses; React's types are a separate package.
 
 declare module '*.css';
 
@@ -15,7 +15,7 @@ declare module 'react' {
   export function useState<T>(initial: T | (() => T)): [T, Update<T>];
   export function useState<T>(): [T | undefined, Update<T | undefined>];
   export function useEffect(
-    // biome-ignore lint/suspicious/noConfusingVoidType: an effect returns nothing, or what ends it.
+    // biome-ignore lint/suspicious/noConfusingVoidType: an effect returns nothing, or its cleanup.
     effect: () => void | (() => void),
     dependencies?: readonly unknown[],
   ): void;

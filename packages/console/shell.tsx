@@ -10,10 +10,10 @@ const CONNECTIONS: Readonly<Record<Connection, readonly [Tone, string]>> = {
   connecting: ['quiet', 'Connecting'],
   live: ['good', 'Live'],
   lost: ['bad', 'Connection lost'],
-  resting: ['quiet', 'Resting'],
+  resting: ['quiet', 'Paused'],
 };
 
-/** The frame of every page: the ways to the others, and whose service this is. */
+/** The frame of every page: the navigation, and the identity of the service. */
 export function Shell({
   current,
   connection,
@@ -25,7 +25,7 @@ export function Shell({
 }) {
   const about = useAbout();
   const [isOpen, setOpen] = useState(false);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: another page closes the menu.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: navigating closes the menu.
   useEffect(() => setOpen(false), [current]);
 
   const [tone, word] = CONNECTIONS[connection];
@@ -106,7 +106,8 @@ export function Shell({
         {connection === 'lost' && (
           <div className="lost" role="alert">
             <Icon name="alert" />
-            The connection to the service is lost. What you see is from before; the console keeps trying.
+            The connection to the service is lost. The page shows the last known data; the console keeps
+            trying to reconnect.
           </div>
         )}
         {children}
@@ -115,12 +116,12 @@ export function Shell({
   );
 }
 
-/** The other pages of the service, as far as it has them. */
+/** The other pages of the service, if they are available. */
 function elsewhere(about: About | undefined): readonly (readonly [title: string, href: string])[] {
   if (about === undefined) return [];
   const base = location.pathname.replace(/\/console\/?$/, '');
   const graphql = about.doors.find(({ name, page }) => name === 'graphql' && page);
-  // Where the reference is not exposed by itself, the console has it.
+  // The console serves the reference if it is not exposed otherwise.
   const reference = about.reference ? `${base}/docs` : `${API}docs`;
   return [
     ...(graphql === undefined ? [] : [['GraphiQL', graphql.url] as const]),

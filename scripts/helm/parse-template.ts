@@ -1,4 +1,4 @@
-/** A term, or a function with its arguments; the value of the one before `|` becomes the last argument. */
+/** A term, or a function with its arguments; a value before `|` becomes the last argument. */
 export type Term =
   | { readonly kind: 'literal'; readonly value: string | number | boolean }
   | { readonly kind: 'path'; readonly from: string; readonly keys: readonly string[] }
@@ -12,14 +12,14 @@ export type Part =
   | { readonly kind: 'define'; readonly name: string; readonly body: readonly Part[] }
   | {
       readonly kind: 'if' | 'with' | 'range';
-      /** The names of `range $key, $value :=`. */
+      /** The names in `range $key, $value :=`. */
       readonly names: readonly string[];
       readonly value: Pipeline;
       readonly body: readonly Part[];
       readonly otherwise: readonly Part[];
     };
 
-/** Text and actions in turn; `{{-` and `-}}` take the space on their side with them. */
+/** Splits into text and actions; `{{-` and `-}}` also remove the adjacent white space. */
 function split(source: string): readonly { readonly text: string; readonly action?: string }[] {
   const parts = source.split(/(\s*\{\{- |\{\{)((?:\/\*.*?\*\/|"[^"]*"|[^"])*?)( -\}\}\s*|\}\})/s);
   const pieces: { text: string; action?: string }[] = [];
@@ -30,7 +30,7 @@ function split(source: string): readonly { readonly text: string; readonly actio
   return pieces;
 }
 
-/** Reads the part of Go's templates that the chart uses; throws on everything else. */
+/** Parses the subset of Go templates that the chart uses; throws on everything else. */
 export function parseTemplate(source: string): readonly Part[] {
   const pieces = split(source);
   let at = 0;

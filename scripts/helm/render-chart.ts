@@ -6,7 +6,7 @@ import { runTemplate } from './run-template.ts';
 
 type Values = Readonly<Record<string, unknown>>;
 
-/** What `helm template <release> <chart>` prints, for the part of the language that the chart uses. */
+/** The output of `helm template <release> <chart>`, for the subset of the language that the chart uses. */
 export function renderChart(chart: string, release: string, values: Values = {}): string {
   const read = (path: string) => readFileSync(join(chart, path), 'utf8');
   const { name, version, appVersion } = parse(read('Chart.yaml'));
@@ -30,7 +30,7 @@ export function renderChart(chart: string, release: string, values: Values = {})
     .join('');
 }
 
-/** Objects are merged, everything else is replaced. */
+/** Merges objects; replaces all other values. */
 function merge(values: Values, over: Values): Values {
   const isObject = (value: unknown): value is Values =>
     typeof value === 'object' && value !== null && !Array.isArray(value);

@@ -2,10 +2,10 @@ import { createHash } from 'node:crypto';
 import { stringify } from 'yaml';
 import type { Part, Pipeline, Term } from './parse-template.ts';
 
-/** What a template sees: `.` and the variables. */
+/** The data of a template: `.` and the variables. */
 type Scope = Readonly<Record<string, unknown>>;
 
-/** Prints a template with the given data. Throws on a function or a value that is not there. */
+/** Renders a template with the given data. Throws if a function or value is missing. */
 export function runTemplate(
   parts: readonly Part[],
   data: unknown,
@@ -61,7 +61,7 @@ function memberOf(from: unknown, key: string): unknown {
   return found === undefined ? fail(`no value .${key}`) : found;
 }
 
-/** As Go's templates see it. */
+/** Whether Go templates treat a value as true. */
 function isTrue(value: unknown): boolean {
   if (typeof value === 'object' && value !== null) return Object.keys(value).length > 0;
   return Boolean(value);

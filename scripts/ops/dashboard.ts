@@ -4,7 +4,7 @@ import { chosen, type Panel, panelsOf, panelsOfAll, quantileOf, rateOf } from '.
 interface Row {
   readonly title: string;
   readonly panels: readonly Panel[];
-  /** Closed until somebody opens it; its panels ask nothing before. */
+  /** Whether the row starts closed; a closed row's panels query nothing. */
   readonly collapsed?: boolean;
 }
 
@@ -12,10 +12,10 @@ const WIDTH = 24;
 const PANELS_PER_LINE = 3;
 const HEIGHT = 7;
 const DATASOURCE = { type: 'prometheus', uid: '$' + '{datasource}' };
-/** Marked in all panels instead. */
+/** Shown as a marker in all panels instead. */
 const START_TIME = 'process.start.time';
 const REQUESTS = 'http.server.requests';
-/** The rows after the doors, by the beginning of their meters' names; the first that fits. */
+/** The rows after the doors, by the beginning of their meters' names; the first match counts. */
 const ROWS: readonly (readonly [beginning: RegExp, title: string])[] = [
   [/^graphql\./, 'GraphQL door'],
   [/^webhook\.(?:acknowledgements|deliveries|refused)/, 'Webhook door'],
@@ -69,7 +69,7 @@ function rowOf({ name, needs }: ListedMeter): string {
   return ROWS.find(([beginning]) => beginning.test(name))?.[1] ?? 'Other';
 }
 
-/** What to look at first. */
+/** The most important panels. */
 function overview(): readonly Panel[] {
   const count = 'http_server_requests_seconds_count';
   const one = (title: string, unit: string, expr: string, description: string): Panel => ({
@@ -140,7 +140,7 @@ function restarts(): object {
   };
 }
 
-/** Grafana's panels with their places, row by row. */
+/** Positions Grafana's panels, row by row. */
 function placed(rows: readonly Row[]): readonly object[] {
   const all: object[] = [];
   let id = 0;

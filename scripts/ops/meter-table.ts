@@ -1,7 +1,7 @@
 import { familiesOf } from '../../src/management/endpoints/prometheus.ts';
 import type { ListedMeter } from './meters.ts';
 
-/** The meters as a Markdown table: the name in Actuator, the names in Prometheus, tags and meaning. */
+/** The meters as a Markdown table: Actuator's name, Prometheus's names, tags and meaning. */
 export function meterTable(meters: readonly ListedMeter[]): string {
   const lines = meters.map((meter) => {
     const names = seriesNames(meter).map((name) => `\`${name}\``);

@@ -9,19 +9,19 @@ import type { Meter } from '../../src/telemetry/meter.ts';
 import { Metrics } from '../../src/telemetry/metrics.ts';
 import { addJvmMetrics } from '../../src/telemetry/runtime.ts';
 
-/** A meter of the service, and what it needs to be there; undefined: nothing. */
+/** A meter of the service; `needs` is what it depends on, undefined if nothing. */
 export interface ListedMeter extends Omit<Meter, 'series'> {
   readonly needs: string | undefined;
 }
 
-/** All meters of a service with all doors, by name. On other systems than Linux some are missing. */
+/** All meters of a service with all doors, by name. Some exist only on Linux. */
 export async function listMeters(): Promise<readonly ListedMeter[]> {
   const cwd = mkdtempSync(join(tmpdir(), 'portico-meters-'));
   const logStream = new Writable({ write: (_chunk, _encoding, done) => done() });
   try {
     const env = { DATABASE_URL: 'sqlite::memory:' };
     await using service = await createService(await loadConfig({ argv: [], env, cwd }), { logStream });
-    // Some meters are declared when the plugins of a door are loaded; nothing listens.
+    // Some meters are declared when the plugins of a door are loaded; no door listens.
     await Promise.all(Object.values(service.doors).map((door) => door.ready()));
     const { metrics, log } = service;
     const found = new Map<string, string | undefined>();
@@ -47,7 +47,7 @@ function listed(metrics: Metrics, wanted: string, needs: string | undefined): Li
   return { name, type, description, unit, tagKeys, buckets, needs };
 }
 
-/** The meter that is declared once another one is full. */
+/** The meter that is declared once another meter has too many series. */
 function overflowMeter(): ListedMeter {
   using full = new Metrics({ maxSeries: 0 });
   const meter = full.counter('full', { description: '', tags: ['key'] });

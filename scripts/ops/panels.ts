@@ -7,29 +7,29 @@ interface Query {
   readonly legend: string;
 }
 
-/** What a panel shows, before it has a place. */
+/** The content of a panel, without a position. */
 export interface Panel {
   readonly title: string;
   readonly description: string;
-  /** A unit of Grafana. */
+  /** A Grafana unit. */
   readonly unit: string;
   readonly queries: readonly Query[];
 }
 
-/** The instances that the variables of the dashboard select. */
+/** Selects the instances that the dashboard's variables name. */
 const CHOSEN = ['job=~"$job"', 'instance=~"$instance"'];
-/** Long enough for four scrapes, whatever their interval. */
+/** At least four scrapes, at any scrape interval. */
 const RANGE = '[$__rate_interval]';
 const UNITS: Readonly<Record<string, string>> = { bytes: 'bytes', seconds: 's' };
-/** Gauges from 0 to 1. */
+/** Gauges between 0 and 1. */
 const SHARE = /\.(?:utilization|usage)$/;
 
-/** A series name with a selector; `more` narrows it. */
+/** A series name with a selector; `more` restricts it. */
 export function chosen(name: string, more: readonly string[] = []): string {
   return `${name}{${[...CHOSEN, ...more].join(',')}}`;
 }
 
-/** A rate per second over all chosen instances, by labels. */
+/** The rate per second over all chosen instances, by labels. */
 export function rateOf(name: string, by: readonly string[], more: readonly string[] = []): string {
   const grouping = by.length === 0 ? '' : ` by (${by.join(', ')})`;
   return `sum${grouping} (rate(${chosen(name, more)}${RANGE}))`;
@@ -40,7 +40,7 @@ export function quantileOf(quantile: number, buckets: string, more: readonly str
   return `histogram_quantile(${quantile}, ${rateOf(buckets, ['le'], more)})`;
 }
 
-/** The panels that show a meter; `more` narrows them to some of its series, and `title` says to which. */
+/** The panels of a meter. `more` restricts them to some of its series, and `title` describes which. */
 export function panelsOf(
   meter: ListedMeter,
   { more = [], title = '' }: { readonly more?: readonly string[]; readonly title?: string } = {},
@@ -83,7 +83,7 @@ export function panelsOf(
   return [rates, panel('time', 's', times)];
 }
 
-/** The panels of several meters: gauges, and counters, that measure parts of one thing share one. */
+/** The panels of several meters. Gauges that measure parts of one thing share a panel, and so do counters. */
 export function panelsOfAll(meters: readonly ListedMeter[]): readonly Panel[] {
   const groups = Map.groupBy(meters, ({ name, type, unit, tagKeys }) => {
     const thing = name.split('.').slice(0, 2).join('.');

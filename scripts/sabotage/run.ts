@@ -1,6 +1,7 @@
 /**
- * Makes the program wrong in one way after the other, in a copy, and runs the test that has to find it: `npm run sabotage`.
- * A word behind it picks those whose promise contains it. The exit code is 1 when a test passes on a wrong program.
+ * `npm run sabotage` applies each sabotage to a copy of the program and runs the test that must fail. An
+ * argument selects those whose promise contains it. The exit code is 1 if a test passes on a sabotaged
+ * program.
  */
 import { spawnSync } from 'node:child_process';
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
@@ -34,7 +35,7 @@ for (const name of COPIED) cpSync(join(ROOT, name), join(copy, name), { recursiv
 symlinkSync(join(ROOT, 'build'), join(copy, 'build'));
 await linkPackages(copy);
 
-/** Whether the test fails on the program as it is in the copy. */
+/** Whether the test fails on the program in the copy. */
 function fails(test: string): boolean {
   const { status } = spawnSync(process.execPath, ['--test', '--test-timeout=120000', join(copy, test)], {
     cwd: copy,

@@ -1,6 +1,6 @@
 import { createContext, useContext } from 'react';
 
-/** What the service says of itself and of its reader. */
+/** The service's description of itself and of the user's rights. */
 export interface About {
   readonly name: string;
   readonly version: string;
@@ -17,9 +17,9 @@ export interface About {
   readonly user: string | null;
   readonly actions: boolean;
   readonly endpoints: readonly string[];
-  /** Why other endpoints are closed to this reader, by id. */
+  /** Why other endpoints are closed to this user, by id. */
   readonly closed: Readonly<Record<string, string>>;
-  /** Whether the API reference is exposed beside the console. */
+  /** Whether the API reference is also exposed outside the console. */
   readonly reference: boolean;
 }
 

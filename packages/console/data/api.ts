@@ -1,7 +1,7 @@
 import { noteAnswer } from './live.ts';
 import { API } from './url.ts';
 
-/** The service answered with a refusal, or not at all (status 0). */
+/** The service answered with an error, or not at all (status 0). */
 export class ApiError extends Error {
   override readonly name = 'ApiError';
   readonly status: number;
@@ -17,10 +17,10 @@ export function read<T>(path: string, signal?: AbortSignal): Promise<T> {
   return ask<T>(path, signal === undefined ? {} : { signal });
 }
 
-/** Acts on an endpoint; the header is one that no form of another page can send. Throws ApiError. */
+/** Sends an action; no form on another page can send its header. Throws ApiError. */
 export function act<T = void>(method: 'POST' | 'DELETE', path: string, body?: unknown): Promise<T> {
   const headers: Record<string, string> = { 'x-portico-console': '1' };
-  // What is asked for while a page is left is still sent.
+  // keepalive: the request is sent even if the user leaves the page.
   if (body === undefined) return ask<T>(path, { method, headers, keepalive: true });
   headers['content-type'] = 'application/json';
   return ask<T>(path, { method, headers, body: JSON.stringify(body) });
@@ -38,7 +38,7 @@ async function ask<T>(path: string, init: RequestInit): Promise<T> {
   }
   noteAnswer(true);
   const text = await response.text();
-  // Health is a 503 with a body like any other when something is wrong.
+  // An unhealthy service reports health with status 503 and the usual body.
   const isHealth = path.startsWith('health') && response.status === 503;
   if (!response.ok && !isHealth) throw new ApiError(response.status, messageOf(text) ?? response.statusText);
   return (text === '' ? undefined : JSON.parse(text)) as T;

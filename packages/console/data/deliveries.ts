@@ -7,7 +7,7 @@ export interface DeliveryRow {
   readonly id: string;
   readonly source: string;
   readonly event: string | null;
-  /** By the sender's own name. */
+  /** The event by the sender's name. */
   readonly senderEvent: string | null;
   readonly status: string;
   readonly receivedAt: string;
@@ -25,14 +25,14 @@ export interface Job {
   readonly target: string;
   readonly status: string;
   readonly attempts: number;
-  /** Attempts whose process died. */
+  /** Attempts whose process crashed. */
   readonly crashes: number;
   readonly nextAttemptAt: string | null;
-  /** When it is due at the earliest, if it was received for later. */
+  /** The earliest time to handle it, if it was received for later. */
   readonly plannedAt: string | null;
   readonly finishedAt: string | null;
   readonly error?: string | null;
-  /** The attempts that have ended, as many of the last ones as the job keeps. */
+  /** The finished attempts that the job keeps, the latest ones. */
   readonly history: readonly Attempt[];
 }
 
@@ -41,15 +41,15 @@ export interface Attempt {
   readonly outcome: string;
   readonly startedAt: string;
   readonly durationMs: number | null;
-  /** The process that made it. */
+  /** The process that made the attempt. */
   readonly process: string;
-  /** Of the answer of a forward address. */
+  /** The status that a forward address answered. */
   readonly status: number | null;
   readonly error?: string | null;
   readonly answer?: string | null;
 }
 
-/** One delivery with everything that is known of it. */
+/** One delivery with all details. */
 export interface DeliveryView extends DeliveryRow {
   readonly contentType: string | null;
   readonly dataPointer: string;
@@ -72,7 +72,7 @@ const TONES: Readonly<Record<string, Tone>> = {
 
 export const statusTone = (status: string): Tone => TONES[status] ?? 'quiet';
 
-/** The filters of the list, as the URL of the page and of the endpoint name them. */
+/** The filters of the list, by their names in the URL of the page and of the endpoint. */
 export const FILTERS = ['status', 'event', 'source', 'since', 'until', 'text'] as const;
 
 /** The query of the endpoint for the filters of the page. */
@@ -85,7 +85,10 @@ export function listQuery(query: URLSearchParams, more: Readonly<Record<string, 
   return `deliveries?${new URLSearchParams([...given, ...Object.entries(more)])}`;
 }
 
-/** Collects all that match, page by page; `onFound` gets their number so far. Ends early when the signal is aborted. */
+/**
+ * Collects all matching deliveries, page by page; `onFound` gets their number so far. Ends early when the
+ * signal is aborted.
+ */
 export async function collect(
   query: URLSearchParams,
   isWanted: (row: DeliveryRow) => boolean,
@@ -107,7 +110,7 @@ export async function collect(
 
 export type Action = 'replay' | 'discard';
 
-/** Whether an action does something to a delivery of that status. */
+/** Whether an action applies to deliveries of this status. */
 export function isActionable(action: Action, { status }: Pick<DeliveryRow, 'status'>): boolean {
   const isOpen = status === 'pending' || status === 'processing';
   return action === 'replay' ? !isOpen : isOpen || status === 'dead';

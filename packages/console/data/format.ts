@@ -1,7 +1,7 @@
 const NUMBER = new Intl.NumberFormat('en', { maximumFractionDigits: 2 });
 const WHOLE = new Intl.NumberFormat('en', { maximumFractionDigits: 0 });
 
-/** A number with at most three digits that matter, or all of a whole one. */
+/** A number with at most three significant digits, or all digits of an integer. */
 export function formatNumber(value: number): string {
   if (Number.isNaN(value)) return '–';
   if (Math.abs(value) >= 100) return WHOLE.format(value);
@@ -20,7 +20,7 @@ export function formatBytes(bytes: number): string {
   return `${formatNumber(value)} ${BYTES[unit]}`;
 }
 
-/** A duration in milliseconds, in the unit that suits it. */
+/** A duration in milliseconds, in a fitting unit. */
 export function formatMs(ms: number): string {
   if (ms < 1) return `${formatNumber(Math.round(ms * 1_000))} µs`;
   if (ms < 1_000) return `${formatNumber(ms)} ms`;
@@ -28,7 +28,7 @@ export function formatMs(ms: number): string {
   return formatSpan(ms);
 }
 
-/** How long something takes or took, in its two largest units. `ms` is in milliseconds. */
+/** A duration in its two largest units. `ms` is in milliseconds. */
 export function formatSpan(ms: number): string {
   const seconds = Math.max(0, Math.floor(ms / 1_000));
   const [d, h, m, s] = [
@@ -43,7 +43,7 @@ export function formatSpan(ms: number): string {
   return `${s} s`;
 }
 
-/** A value of a plot, by its unit. */
+/** The value of a plot in its unit. */
 export function formatValue(value: number, unit: string): string {
   switch (unit) {
     case 'bytes':
@@ -71,7 +71,7 @@ export function formatTime(at: string | number): string {
   return CLOCK.format(new Date(at));
 }
 
-/** With the day unless it is today. */
+/** A time, with the date unless it is today. */
 export function formatMoment(at: string | number): string {
   const date = new Date(at);
   return date.toDateString() === new Date().toDateString()

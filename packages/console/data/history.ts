@@ -24,16 +24,18 @@ export const WINDOWS = [
 
 const LENGTHS: Readonly<Record<string, number>> = { '15m': 900_000, '3h': 10_800_000, '24h': 86_400_000 };
 
-/** The span that a window covers, up to now. In milliseconds. */
+/** The span of a window up to now, in milliseconds. */
 export const lengthOf = (window: string) => LENGTHS[window] ?? 900_000;
 
-/** The history of a window. The finest one grows by the samples of the stream, the others are read again as they grow. */
+/**
+ * The history of a window. The finest window grows by the samples of the stream; the others are read again.
+ */
 export function useHistory(window: string) {
   const isLive = window === '15m';
   const read = useData<HistoryData>(`history?window=${window}`, isLive ? undefined : 30_000);
   const [grown, setGrown] = useState<HistoryData>();
 
-  // biome-ignore lint/correctness/useExhaustiveDependencies: what was read begins anew.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: newly read data replace the samples.
   useEffect(() => setGrown(undefined), [read.value, window]);
 
   const history = (isLive ? grown : undefined) ?? read.value;

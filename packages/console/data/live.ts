@@ -1,13 +1,13 @@
 import { useEffect, useRef } from 'react';
 import { API } from './url.ts';
 
-/** How the console stands to the service. */
+/** The state of the connection to the service. */
 export type Connection = 'connecting' | 'live' | 'lost' | 'resting';
 
 /** Called with the data of an event. */
 type LiveHandlers = Readonly<Record<string, (data: never) => void>>;
 
-/** A stream that the browser gave up is opened again after so many milliseconds. */
+/** Delay before reopening a stream that the browser has given up, in milliseconds. */
 const RETRY = 2_000;
 
 let connection: Connection = 'connecting';
@@ -19,12 +19,12 @@ function tell(next: Connection): void {
   for (const watcher of watchers) watcher(next);
 }
 
-/** Notes that the service has answered, or not; an open stream knows better. */
+/** Records whether the service has answered a request; ignored while a stream is open, which knows better. */
 export function noteAnswer(isThere: boolean): void {
   if (streams === 0) tell(isThere ? 'live' : 'lost');
 }
 
-/** Calls a watcher with the connection now and at each change; returns what ends that. */
+/** Calls a watcher with the connection now and at each change; returns a function that ends this. */
 export function watchConnection(watcher: (connection: Connection) => void): () => void {
   watchers.add(watcher);
   watcher(connection);
@@ -32,8 +32,8 @@ export function watchConnection(watcher: (connection: Connection) => void): () =
 }
 
 /**
- * Follows the events of some topics while the tab is seen. After an interruption it goes on where it was. `topics` are
- * separated by commas.
+ * Receives the events of some topics while the tab is visible, and resumes after an interruption. `topics`
+ * are separated by commas.
  */
 export function useLive(topics: string, handlers: LiveHandlers, after = ''): void {
   const current = useRef(handlers);
@@ -41,7 +41,7 @@ export function useLive(topics: string, handlers: LiveHandlers, after = ''): voi
   // The names never change while a page is open.
   const names = Object.keys(handlers).join();
 
-  // biome-ignore lint/correctness/useExhaustiveDependencies: `after` is where it begins, not where it is.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: `after` is only the initial position.
   useEffect(() => {
     let source: EventSource | undefined;
     let timer: ReturnType<typeof setTimeout> | undefined;

@@ -1,21 +1,21 @@
 import { formatSpan } from './format.ts';
 import type { HistoryData } from './history.ts';
 
-/** What counts as now, in milliseconds, where the history is fine enough. */
+/** The span of recent values in milliseconds, if the history is fine enough. */
 const RECENT = 60_000;
 
-/** The points of a history that are about now. */
+/** The number of recent points in a history. */
 function pointsOf({ interval }: HistoryData): number {
   return Math.max(1, Math.round(RECENT / interval));
 }
 
-/** The time that recent values are about, in words. */
+/** The span of recent values, in words. */
 export function recentSpan(history: HistoryData | undefined): string {
   if (history === undefined || history.interval <= RECENT) return 'last minute';
   return `last ${formatSpan(history.interval)}`;
 }
 
-/** The mean or the highest of the recent values of a column; undefined without any. */
+/** The mean or maximum of a column's recent values; undefined without any. */
 export function recent(
   history: HistoryData | undefined,
   column: string,

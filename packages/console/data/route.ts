@@ -1,9 +1,9 @@
 import { useEffect, useState } from 'react';
 
-/** A page and its parameters, as the part of the URL behind # has them: `#/deliveries?status=dead`. */
+/** A page and its parameters, from the URL's fragment: `#/deliveries?status=dead`. */
 export interface Route {
   readonly page: string;
-  /** What is behind the page's name: the id of a delivery, the name of a meter. */
+  /** The part after the page's name: the id of a delivery, the name of a meter. */
   readonly item: string;
   readonly query: URLSearchParams;
 }
@@ -14,7 +14,7 @@ function readRoute(hash: string): Route {
   return { page: page || 'overview', item: decode(rest.join('/')), query: new URLSearchParams(query) };
 }
 
-/** The link to a page; parameters without a value are left out. */
+/** The link to a page; parameters without a value are omitted. */
 export function linkTo(
   page: string,
   item = '',
@@ -25,7 +25,7 @@ export function linkTo(
   return `#/${page}${item && `/${encodeURIComponent(item)}`}${search && `?${search}`}`;
 }
 
-/** Goes to a link; in place of the one before it for a change of a filter. */
+/** Follows a link. `replace` replaces the history entry, as for a changed filter. */
 export function goTo(link: string, replace = false): void {
   if (replace) {
     history.replaceState(null, '', link);

@@ -1,21 +1,21 @@
 import { useCallback, useEffect, useRef, useState } from 'react';
 import { ApiError, read } from './api.ts';
 
-/** What an endpoint gave last, and why it gives nothing now. */
+/** The last answer of an endpoint, and the error of the last request if it failed. */
 export interface Data<T> {
   readonly value: T | undefined;
   readonly error: ApiError | undefined;
   reload(): void;
 }
 
-/** Nothing is asked for more often, in milliseconds. */
+/** Minimum time between two requests, in milliseconds. */
 const MIN_INTERVAL = 2_000;
-/** A timer may be a little early. */
+/** Timers may fire slightly early, in milliseconds. */
 const TOLERANCE = 50;
 
 /**
- * Reads an endpoint, again every so often while the tab is seen. What it gave last stays while it does not answer. An
- * undefined path reads nothing.
+ * Reads an endpoint, and again at an interval while the tab is visible. While the endpoint fails, the last
+ * value stays. An undefined path reads nothing.
  */
 export function useData<T>(path: string | undefined, every?: number): Data<T> {
   const [state, setState] = useState<{ path?: string | undefined; value?: T; error?: ApiError }>({});

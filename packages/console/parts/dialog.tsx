@@ -1,6 +1,6 @@
 import { type ReactNode, useEffect, useId, useRef } from 'react';
 
-/** A modal dialog, open as long as it is there. */
+/** A modal dialog, open while it is mounted. */
 export function Dialog({
   title,
   onClose,

@@ -1,7 +1,7 @@
-/** Members that are shown of one value; a longer one says how many are left out. */
+/** Maximum number of shown members of a value; a longer value states how many are omitted. */
 const MAX_MEMBERS = 200;
 
-/** A JSON value as a tree whose branches open and close. Everything in it is text. */
+/** A JSON value as a tree with collapsible branches. All content is rendered as text. */
 export function JsonTree({ value, depth = 0 }: { value: unknown; depth?: number }) {
   if (typeof value !== 'object' || value === null) return <Leaf value={value} />;
   const members = Object.entries(value);

@@ -2,10 +2,10 @@ import type { ReactNode } from 'react';
 import type { ApiError } from '../data/api.ts';
 import { Icon, type IconName } from './icon.tsx';
 
-/** What a status means for a person: all well, something to know, something to do, or nothing. */
+/** The severity of a status: all well, a warning, a failure, information, or nothing to note. */
 export type Tone = 'good' | 'warn' | 'bad' | 'info' | 'quiet';
 
-/** A status by colour and by word. */
+/** A status as a colour and a word. */
 export function Status({ tone, children }: { tone: Tone; children: ReactNode }) {
   return <span className={`status ${tone}`}>{children}</span>;
 }
@@ -59,7 +59,7 @@ export function Card({
   );
 }
 
-/** What stands where there is nothing yet. */
+/** The placeholder for a list without items. */
 export function Empty({ icon, title, children }: { icon: IconName; title: string; children?: ReactNode }) {
   return (
     <div className="empty">
@@ -70,7 +70,7 @@ export function Empty({ icon, title, children }: { icon: IconName; title: string
   );
 }
 
-/** Why something cannot be shown, or that it is on its way. */
+/** Shows that something is loading, or why it cannot be shown. */
 export function Waiting({ error, what }: { error: ApiError | undefined; what: string }) {
   if (error === undefined) {
     return (
@@ -94,7 +94,7 @@ export function Waiting({ error, what }: { error: ApiError | undefined; what: st
   );
 }
 
-/** A choice between a few, as a row of buttons. */
+/** A choice between a few options, as a row of buttons. */
 export function Segments({
   label,
   options,
@@ -118,10 +118,10 @@ export function Segments({
   );
 }
 
-/** A table that scrolls in itself when it is wider than the page. */
+/** A table that scrolls horizontally if it is wider than the page. */
 export function Table({ label, children }: { label: string; children: ReactNode }) {
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be reachable by keyboard.
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: the keyboard must reach what scrolls.
     <section className="table" aria-label={label} tabIndex={0}>
       <table>{children}</table>
     </section>

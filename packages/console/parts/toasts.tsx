@@ -5,7 +5,7 @@ interface Toast {
   readonly id: number;
   readonly tone: Tone;
   readonly text: string;
-  /** What takes it back, while it is shown. */
+  /** Undoes the action while the toast is visible. */
   readonly undo?: () => void;
 }
 
@@ -20,7 +20,7 @@ function change(toasts: readonly Toast[]): void {
   watcher?.(toasts);
 }
 
-/** Says for a few seconds what happened. */
+/** Shows a toast for a few seconds. */
 export function say(tone: Tone, text: string, undo?: () => void): void {
   const toast: Toast = { id: next++, tone, text, ...(undo && { undo }) };
   change([...shown.slice(-3), toast]);
@@ -31,7 +31,7 @@ function close(id: number): void {
   change(shown.filter((toast) => toast.id !== id));
 }
 
-/** Where what happened is said. */
+/** The place of the toasts. */
 export function Toasts() {
   const [toasts, setToasts] = useState(shown);
   useEffect(() => {

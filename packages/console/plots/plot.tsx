@@ -16,15 +16,15 @@ interface PlotProps {
   /** Milliseconds since the epoch, oldest first. */
   readonly times: readonly number[];
   readonly lines: readonly Line[];
-  /** What the time axis shows, in milliseconds since the epoch. */
+  /** Bounds of the time axis, in milliseconds since the epoch. */
   readonly from: number;
   readonly to: number;
-  /** The highest value that the axis shows at least. */
+  /** Lower bound for the maximum of the value axis. */
   readonly least?: number;
 }
 
 const HEIGHT = 140;
-/** Where all plots of a page show their values: the one under the pointer moves the others. */
+/** Key that links all plots of a page: the pointer over one shows the values of all. */
 const SYNC = 'portico';
 
 /** Lines over time. The pointer, or the arrow keys, read the values of all plots at the same moment. */
@@ -83,7 +83,7 @@ export function Plot({ title, unit, times, lines, from, to, least = 0 }: PlotPro
             stroke: theme.colours[i % theme.colours.length] ?? theme.soft,
             width: 1.5,
             spanGaps: false,
-            // A value between two gaps would not be seen without a point.
+            // Without a point, a value between two gaps would be invisible.
             points: { show: true, size: 4, filter: alone },
             ...(labels.includes('\n') ? {} : { fill: `${theme.colours[0]}1f` }),
             value: (_plot: uPlot, value: number | null, series: number) => read(value, series),
@@ -93,7 +93,7 @@ export function Plot({ title, unit, times, lines, from, to, least = 0 }: PlotPro
       latest.current,
       parent,
     );
-    /** Without a pointer the latest value is shown. */
+    /** Without a pointer, the latest value is shown. */
     function read(value: number | null, series: number): string {
       const shown = value ?? (created?.cursor.idx == null ? latest.current[series]?.at(-1) : undefined);
       return shown === null || shown === undefined ? '–' : formatValue(shown, unit);
@@ -118,7 +118,7 @@ export function Plot({ title, unit, times, lines, from, to, least = 0 }: PlotPro
     if (current === undefined || times.length === 0) return;
     const index = Math.min(times.length - 1, Math.max(0, (current.cursor.idx ?? times.length) + step));
     const left = current.valToPos((times[index] ?? 0) / 1_000, 'x');
-    // The third parameter, which its types leave out, moves the other plots too.
+    // The third parameter, missing in the types, also moves the other plots.
     const set: (at: { left: number; top: number }, fire: boolean, publish: boolean) => void =
       current.setCursor;
     set({ left, top: 10 }, true, true);
@@ -127,7 +127,7 @@ export function Plot({ title, unit, times, lines, from, to, least = 0 }: PlotPro
   return (
     <figure
       className="plot"
-      // biome-ignore lint/a11y/noNoninteractiveTabindex: the arrow keys read it.
+      // biome-ignore lint/a11y/noNoninteractiveTabindex: the arrow keys need the focus.
       tabIndex={0}
       aria-label={`${title}; arrow keys read values`}
       onKeyDown={(event) => {
@@ -143,7 +143,7 @@ export function Plot({ title, unit, times, lines, from, to, least = 0 }: PlotPro
   );
 }
 
-/** The points that have no neighbour to be joined with. */
+/** Selects the points without a neighbour to connect to. */
 const alone: uPlot.Series.Points.Filter = (plot, series) => {
   const values = plot.data[series] ?? [];
   const isGap = (i: number) => values[i] === null || values[i] === undefined;

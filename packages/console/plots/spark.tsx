@@ -1,9 +1,9 @@
 const WIDTH = 120;
 const HEIGHT = 30;
-/** Points of the line; more could not be told apart. */
+/** Number of points; more would be indistinguishable. */
 const POINTS = 48;
 
-/** The course of the sum of some columns as a small line, for the eye alone. */
+/** The course of the sum of some columns as a small decorative line. */
 export function Spark({ lines }: { lines: readonly (readonly (number | null)[])[] }) {
   const points = summed(lines);
   const high = Math.max(...points, 0);
@@ -19,7 +19,7 @@ export function Spark({ lines }: { lines: readonly (readonly (number | null)[])[
   );
 }
 
-/** The means of equal parts, with gaps left out. */
+/** The means of equal parts, without gaps. */
 function summed(lines: readonly (readonly (number | null)[])[]): readonly number[] {
   const length = Math.max(0, ...lines.map((line) => line.length));
   const size = Math.max(1, Math.ceil(length / POINTS));

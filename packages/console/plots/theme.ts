@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'react';
 
-/** The colours of a plot; a canvas knows no custom properties. */
+/** The colours of a plot; a canvas cannot use CSS custom properties. */
 interface Theme {
   readonly soft: string;
   readonly line: string;
@@ -22,7 +22,7 @@ const DARK_THEME: Theme = {
 
 const themeOf = () => (DARK.matches ? DARK_THEME : LIGHT_THEME);
 
-/** Follows the system between light and dark. */
+/** Follows the system's light or dark scheme. */
 export function useTheme(): Theme {
   const [theme, setTheme] = useState(themeOf);
   useEffect(() => {

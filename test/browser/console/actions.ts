@@ -20,7 +20,7 @@ export function actionsSuite(stage: Stage): void {
     await deliver(stage.service, 'came_paused', {});
     await page.getByText('The list has changed since').waitFor();
     assert.equal(await rows(page, 'came_paused').count(), 0);
-    await page.getByRole('button', { name: 'Go on' }).click();
+    await page.getByRole('button', { name: 'Resume' }).click();
     await deliver(stage.service, 'came_later', {});
     await rows(page, 'came_paused').waitFor();
     assert.deepEqual(troubles.splice(0), []);
@@ -102,7 +102,7 @@ export function actionsSuite(stage: Stage): void {
     }
     await dialog.getByLabel('Data, as JSON').fill('{');
     await dialog.getByRole('button', { name: 'Send', exact: true }).click();
-    await dialog.getByText('The data are no JSON').waitFor();
+    await dialog.getByText('The data is not valid JSON').waitFor();
     await page.keyboard.press('Escape');
     await dialog.waitFor({ state: 'detached' });
     await goTo(page, 'deliveries?source=github');
@@ -147,7 +147,7 @@ export function actionsSuite(stage: Stage): void {
     await rows(page, 'Margaret H.').waitFor();
 
     await page.getByRole('button', { name: 'Delete Margaret H.' }).click();
-    await page.getByText('Nobody matches').waitFor();
+    await page.getByText('No matching users').waitFor();
     await page.getByRole('button', { name: 'Undo' }).click();
     await rows(page, 'Margaret H.').waitFor();
     await page.getByRole('button', { name: 'Delete Margaret H.' }).click();

@@ -129,7 +129,7 @@ export function outsideSuite(stage: Stage): void {
         document.dispatchEvent(new Event('visibilitychange'));`,
       );
     await hide(true);
-    await page.locator('.side-foot', { hasText: 'Resting' }).waitFor();
+    await page.locator('.side-foot', { hasText: 'Paused' }).waitFor();
     service.current.log.info('while nobody looked');
     await hide(false);
     await page.locator('.log-line', { hasText: 'while nobody looked' }).waitFor();

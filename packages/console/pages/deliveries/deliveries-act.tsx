@@ -10,7 +10,7 @@ const WORDS = {
   discard: { title: 'Discard all', verb: 'Discard', done: 'discarded' },
 } as const;
 
-/** Requests that are under way at the same time. */
+/** Maximum concurrent requests. */
 const AT_ONCE = 4;
 
 interface Failure {
@@ -18,7 +18,7 @@ interface Failure {
   readonly why: string;
 }
 
-/** Counts what matches, asks, acts on each, and says what failed. */
+/** Counts the matching deliveries, asks for confirmation, changes each, and lists the failures. */
 export function ActOnAll({
   action,
   query,
@@ -38,7 +38,7 @@ export function ActOnAll({
   const abort = useRef(new AbortController());
   const { title, verb, done: past } = WORDS[action];
 
-  // biome-ignore lint/correctness/useExhaustiveDependencies: what matches is counted once, when the dialog opens.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: counted once, when the dialog opens.
   useEffect(() => {
     const controller = new AbortController();
     abort.current = controller;
@@ -98,7 +98,7 @@ export function ActOnAll({
           {rows === undefined
             ? `Counting: ${total} so far…`
             : total === 0
-              ? `Nothing that matches can be ${past}.`
+              ? `None of the matching deliveries can be ${past}.`
               : `${total} ${total === 1 ? 'delivery matches' : 'deliveries match'} and can be ${past}.`}
         </p>
       ) : (

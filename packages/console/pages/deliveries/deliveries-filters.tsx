@@ -13,7 +13,7 @@ const SINCE = [
 
 type Values = Readonly<Record<string, string>>;
 
-/** The filters of the list. They live in the URL, so that a view can be shared. */
+/** The filters of the list. They are kept in the URL, so that a view can be shared. */
 export function Filters({ query }: { query: URLSearchParams }) {
   const inUrl = query.toString();
   const [values, setValues] = useState<Values>({});
@@ -101,7 +101,7 @@ export function Filters({ query }: { query: URLSearchParams }) {
   );
 }
 
-/** A moment of the URL as the field shows it, in the time of the browser; empty for what it cannot show. */
+/** A time from the URL in the field's format, in the browser's time zone; empty if it cannot be shown. */
 function localTime(moment = ''): string {
   const at = new Date(moment);
   if (Number.isNaN(at.getTime())) return '';

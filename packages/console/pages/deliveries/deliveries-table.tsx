@@ -7,7 +7,7 @@ import { say } from '../../parts/toasts.tsx';
 
 const DONE: Readonly<Record<Action, string>> = { replay: 'Replay requested', discard: 'Discarded' };
 
-/** Does something to one delivery and says what came of it. */
+/** Replays or discards one delivery and shows the result. */
 export async function actOn(id: string, action: Action, onDone: () => void): Promise<void> {
   try {
     await act('POST', `deliveries/${encodeURIComponent(id)}`, { action });

@@ -21,7 +21,7 @@ interface Answer {
 
 const EXAMPLE = JSON.stringify({ test: true, amount: 12.5 }, null, 2);
 
-/** Sends a delivery to the service itself, signed as its sender would. */
+/** Sends a delivery to this service, signed as its sender would. */
 export function SendTest({ onClose, onSent }: { onClose: () => void; onSent: () => void }) {
   const { value } = useData<{ readonly sources: readonly Source[] }>('test-deliveries');
   const [name, setName] = useState('');
@@ -41,7 +41,7 @@ export function SendTest({ onClose, onSent }: { onClose: () => void; onSent: () 
     try {
       parsed = JSON.parse(data);
     } catch (error) {
-      setProblem(`The data are no JSON: ${(error as Error).message}`);
+      setProblem(`The data is not valid JSON: ${(error as Error).message}`);
       return;
     }
     setSending(true);
@@ -89,7 +89,7 @@ export function SendTest({ onClose, onSent }: { onClose: () => void; onSent: () 
         </select>
       </label>
       <label className="field">
-        <span>Event, as the sender calls it</span>
+        <span>Event, by the sender's name</span>
         <input
           type="text"
           value={shownEvent}

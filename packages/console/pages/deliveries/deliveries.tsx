@@ -12,7 +12,7 @@ import { DeliveriesTable } from './deliveries-table.tsx';
 import { SendTest } from './deliveries-test.tsx';
 import { Delivery } from './delivery.tsx';
 
-/** The webhook deliveries; new ones appear by themselves. */
+/** The webhook deliveries; new ones appear as they arrive. */
 export function Deliveries({ route }: { route: Route }) {
   return route.item === '' ? <List route={route} /> : <Delivery id={route.item} />;
 }
@@ -45,7 +45,7 @@ function List({ route: { query } }: { route: Route }) {
   return (
     <Page
       title="Deliveries"
-      about="What the webhook door has received, and what became of it."
+      about="The deliveries of the webhook door and their status."
       actions={
         <>
           <button
@@ -55,7 +55,7 @@ function List({ route: { query } }: { route: Route }) {
             onClick={() => setPaused(!isPaused)}
           >
             <Icon name={isPaused ? 'play' : 'pause'} />
-            {isPaused ? 'Go on' : 'Pause'}
+            {isPaused ? 'Resume' : 'Pause'}
           </button>
           {mayAct && about.endpoints.includes('test-deliveries') && (
             <button type="button" className="button primary" onClick={() => setDialog('test')}>
@@ -79,8 +79,8 @@ function List({ route: { query } }: { route: Route }) {
           <Empty icon="deliveries" title={isFiltered ? 'Nothing matches' : 'No deliveries yet'}>
             {isFiltered
               ? value.next === null
-                ? 'No delivery has all of these properties.'
-                : 'None so far; older deliveries have not been looked at yet.'
+                ? 'No delivery matches all filters.'
+                : 'None so far; older deliveries have not been searched yet.'
               : 'Deliveries appear here as soon as a sender posts one. You can send a test delivery yourself.'}
           </Empty>
         ) : (

@@ -12,10 +12,10 @@ const TITLES: Readonly<Record<Form, string>> = {
   bytes: 'Bytes',
 };
 
-/** Of the bytes so many are shown. */
+/** Maximum number of bytes shown. */
 const MAX_BYTES = 4_096;
 
-/** The body of a delivery in the forms that it can be read in. Whatever it holds is shown as text. */
+/** The body of a delivery in the views that suit it. Its content is always shown as text. */
 export function DeliveryBody({ delivery }: { delivery: DeliveryView }) {
   const forms = useMemo(() => formsOf(delivery), [delivery]);
   const [picked, setPicked] = useState<Form>();
@@ -73,7 +73,7 @@ function jsonOf(text: string): { readonly tree: unknown } | undefined {
 
 function textOf(bytes: Uint8Array): string | undefined {
   try {
-    // A body that was cut may end inside a character.
+    // A truncated body may end inside a character.
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes, { stream: true });
   } catch {
     return undefined;
@@ -88,7 +88,7 @@ function Shown({ form, forms }: { form: Form; forms: Forms }) {
       return (
         <dl className="facts">
           {forms.fields?.map(([name, value], i) => (
-            // biome-ignore lint/suspicious/noArrayIndexKey: a form may have a name twice, and its order is fixed.
+            // biome-ignore lint/suspicious/noArrayIndexKey: a form may repeat a name, and its order is fixed.
             <div key={i}>
               <dt>{name}</dt>
               <dd className="break mono">{value}</dd>

@@ -2,12 +2,12 @@ import { type Attempt, type DeliveryView, type Job, statusTone } from '../../dat
 import { formatMoment, formatMs } from '../../data/format.ts';
 import { Empty, Status, type Tone } from '../../parts/parts.tsx';
 
-/** The jobs of a delivery in their order, each with its attempts as far as the service keeps them. */
+/** The jobs of a delivery in order, each with the attempts that the service keeps. */
 export function Timeline({ delivery }: { delivery: DeliveryView }) {
   if (delivery.jobs.length === 0) {
     return (
       <Empty icon="deliveries" title="Nothing handles this event">
-        The delivery is stored. Once there is a handler or a forward address for it, replay it.
+        The delivery is stored. Add a handler or a forward address for it, then replay it.
       </Empty>
     );
   }
@@ -26,7 +26,7 @@ export function Timeline({ delivery }: { delivery: DeliveryView }) {
 
 function JobSteps({ job }: { job: Job }) {
   const { target, status, attempts, crashes, nextAttemptAt, plannedAt, finishedAt, error, history } = job;
-  // The attempt that ended the job has told its error already.
+  // The last attempt already shows this error.
   const isTold = error === null || error === undefined || history.at(-1)?.error === error;
   return (
     <>
@@ -39,7 +39,7 @@ function JobSteps({ job }: { job: Job }) {
         </span>
         <time>
           {attempts} {attempts === 1 ? 'attempt' : 'attempts'}
-          {crashes > 0 && `, ${crashes} of a process that died`}
+          {crashes > 0 && `, ${crashes} crashed`}
           {finishedAt !== null && `, ended ${formatMoment(finishedAt)}`}
           {plannedAt !== null && `, planned for ${formatMoment(plannedAt)}`}
           {nextAttemptAt !== null && `, next ${formatMoment(nextAttemptAt)}`}
@@ -74,7 +74,7 @@ function Step({ target, attempt: made }: { target: string; attempt: Attempt }) {
 const OUTCOMES: Readonly<Record<string, readonly [Tone, string]>> = {
   done: ['good', 'succeeded'],
   retry: ['warn', 'failed, retry follows'],
-  dead: ['bad', 'failed for good'],
-  released: ['quiet', 'was given back'],
-  crashed: ['bad', 'ended with its process'],
+  dead: ['bad', 'failed permanently'],
+  released: ['quiet', 'was released'],
+  crashed: ['bad', 'crashed with its process'],
 };

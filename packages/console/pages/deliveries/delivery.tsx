@@ -9,7 +9,7 @@ import { actOn } from './deliveries-table.tsx';
 import { DeliveryBody } from './delivery-body.tsx';
 import { Timeline } from './delivery-timeline.tsx';
 
-/** One delivery: what came, what was done with it, and how that went. */
+/** One delivery: its content, its jobs and their attempts. */
 export function Delivery({ id }: { id: string }) {
   const about = useAbout();
   const { value, error, reload } = useData<DeliveryView>(`deliveries/${encodeURIComponent(id)}?body=base64`);
@@ -26,7 +26,7 @@ export function Delivery({ id }: { id: string }) {
         <Card>
           {error?.status === 404 ? (
             <Empty icon="search" title="There is no such delivery">
-              It may have been removed after its time.
+              It may have been deleted at the end of its retention.
             </Empty>
           ) : (
             <Waiting error={error} what="The delivery" />

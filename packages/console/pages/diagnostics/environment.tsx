@@ -16,7 +16,7 @@ interface Env {
   }[];
 }
 
-/** Where each setting comes from, the strongest source first. */
+/** The source of each setting, strongest source first. */
 export function Environment() {
   const { value, error } = useData<Env>('env');
   const [text, setText] = useState('');
@@ -36,7 +36,7 @@ export function Environment() {
       title="Environment"
       about={
         <>
-          Where each setting comes from, the strongest source first.
+          The source of each setting, strongest source first.
           {value !== undefined &&
             value.activeProfiles.length > 0 &&
             ` Profiles: ${value.activeProfiles.join(', ')}.`}
@@ -59,7 +59,7 @@ export function Environment() {
       ) : sources.length === 0 ? (
         <Card>
           <Empty icon="environment" title="Nothing matches">
-            No setting has this in its name.
+            No setting's name contains this text.
           </Empty>
         </Card>
       ) : (

@@ -18,7 +18,7 @@ interface LogEvent {
 const LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal'] as const;
 const MAX_LINES = 1_000;
 
-/** The last entries of the log, live. */
+/** The latest log entries, live. */
 export function Log({ route: { query } }: { route: Route }) {
   const [lines, setLines] = useState<readonly LogLine[]>([]);
   const [isPaused, setPaused] = useState(false);
@@ -31,7 +31,7 @@ export function Log({ route: { query } }: { route: Route }) {
   const append = useCallback((added: readonly LogLine[]) => {
     setLines((before) => {
       const last = before.at(-1)?.number ?? 0;
-      // A service that was started anew counts from one.
+      // A restarted service counts from one.
       const known = (added[0]?.number ?? 0) <= last && (added.at(-1)?.number ?? 0) < last ? [] : before;
       const from = known.at(-1)?.number ?? 0;
       return [...known, ...added.filter(({ number }) => number > from)].slice(-MAX_LINES);
@@ -48,7 +48,8 @@ export function Log({ route: { query } }: { route: Route }) {
     append(held.current);
     held.current = [];
   }, [isPaused, append]);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: new lines move it to its end, unless somebody reads above.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: follows new lines unless the user has scrolled
+  // up.
   useEffect(() => {
     const list = place.current;
     if (list !== null && isAtEnd.current) list.scrollTop = list.scrollHeight;
@@ -65,11 +66,11 @@ export function Log({ route: { query } }: { route: Route }) {
   return (
     <Page
       title="Log"
-      about="The last entries of this process, as they were written; secrets are redacted."
+      about="The latest log entries of this process; secrets are redacted."
       actions={
         <button type="button" className="button" aria-pressed={isPaused} onClick={() => setPaused(!isPaused)}>
           <Icon name={isPaused ? 'play' : 'pause'} />
-          {isPaused ? 'Go on' : 'Pause'}
+          {isPaused ? 'Resume' : 'Pause'}
         </button>
       }
     >
@@ -109,7 +110,7 @@ export function Log({ route: { query } }: { route: Route }) {
             className="log"
             ref={place}
             aria-label="Log entries"
-            // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be reachable by keyboard.
+            // biome-ignore lint/a11y/noNoninteractiveTabindex: the keyboard must reach what scrolls.
             tabIndex={0}
             onScroll={({ currentTarget: { scrollTop, scrollHeight, clientHeight } }) => {
               isAtEnd.current = scrollHeight - scrollTop - clientHeight < 40;

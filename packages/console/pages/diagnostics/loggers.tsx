@@ -18,13 +18,13 @@ interface LoggersData {
 }
 
 const EXPIRIES = [
-  ['PT10M', 'for 10 minutes'],
-  ['PT1H', 'for an hour'],
-  ['PT8H', 'for 8 hours'],
-  ['', 'until the next start'],
+  ['PT10M', '10 minutes', 'for 10 minutes'],
+  ['PT1H', '1 hour', 'for 1 hour'],
+  ['PT8H', '8 hours', 'for 8 hours'],
+  ['', 'restart', 'until the next restart'],
 ] as const;
 
-/** What each part of the service logs. A change ends by itself unless it is meant to stay. */
+/** The level of each logger. A change reverts after a time unless the user makes it permanent. */
 export function Loggers() {
   const about = useAbout();
   const { value, error, reload } = useData<LoggersData>('loggers', 10_000);
@@ -35,7 +35,7 @@ export function Loggers() {
     const body = { configuredLevel: level === '' ? null : level, ...(expiry !== '' && { for: expiry }) };
     try {
       await act('POST', `loggers/${encodeURIComponent(name)}`, body);
-      const until = EXPIRIES.find(([each]) => each === expiry)?.[1] ?? '';
+      const until = EXPIRIES.find(([each]) => each === expiry)?.[2] ?? '';
       say('good', `${name} logs at ${level === '' ? 'the level of ROOT' : level} ${until}`);
     } catch (failure) {
       say('bad', (failure as Error).message);
@@ -46,11 +46,11 @@ export function Loggers() {
   return (
     <Page
       title="Loggers"
-      about="What each part of this process writes into the log."
+      about="The log level of each part of this process."
       actions={
         mayAct && (
           <label className="field inline">
-            <span>A change holds</span>
+            <span>Revert after</span>
             <select value={expiry} onChange={({ currentTarget }) => setExpiry(currentTarget.value)}>
               {EXPIRIES.map(([each, text]) => (
                 <option key={each} value={each}>
@@ -71,8 +71,8 @@ export function Loggers() {
               <tr>
                 <th scope="col">Logger</th>
                 <th scope="col">Level</th>
-                <th scope="col">Set to</th>
-                <th scope="col">Until</th>
+                <th scope="col">Configured</th>
+                <th scope="col">Reverts at</th>
               </tr>
             </thead>
             <tbody>
@@ -93,7 +93,9 @@ export function Loggers() {
                         value={state.configuredLevel ?? ''}
                         onChange={({ currentTarget }) => void change(name, currentTarget.value)}
                       >
-                        <option value="">{name === 'ROOT' ? 'as at the start' : 'as ROOT'}</option>
+                        <option value="">
+                          {name === 'ROOT' ? 'the startup level' : 'inherited from ROOT'}
+                        </option>
                         {value.levels.map((level) => (
                           <option key={level} value={level}>
                             {level}
@@ -101,7 +103,7 @@ export function Loggers() {
                         ))}
                       </select>
                     ) : (
-                      (state.configuredLevel ?? <span className="quiet">as ROOT</span>)
+                      (state.configuredLevel ?? <span className="quiet">inherited from ROOT</span>)
                     )}
                   </td>
                   <td className="nowrap">

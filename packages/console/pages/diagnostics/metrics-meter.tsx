@@ -13,7 +13,7 @@ interface Measured {
   readonly availableTags: readonly { readonly tag: string; readonly values: readonly string[] }[];
 }
 
-/** A reading of the meter, or of each value of the tag that splits it. */
+/** A reading of the meter, or of each value of the selected tag. */
 type Reading = Readonly<Record<string, number>>;
 
 interface Drawn {
@@ -23,10 +23,10 @@ interface Drawn {
 
 const INTERVAL = 2_000;
 const POINTS = 300;
-/** Lines that can be told apart. */
+/** Maximum number of lines that can be told apart. */
 const MAX_LINES = 6;
 
-/** One meter, drawn from now on: counts as rates, gauges as values. */
+/** One meter, plotted from now on: counts as rates, gauges as values. */
 export function Meter({
   name,
   split,
@@ -97,7 +97,7 @@ export function Meter({
       {problem !== '' && <Notice tone="bad">{problem}</Notice>}
       {tag !== undefined && tag.values.length > MAX_LINES && (
         <Notice tone="quiet">
-          {MAX_LINES} of {tag.values.length} values are drawn.
+          {MAX_LINES} of {tag.values.length} values are shown.
         </Notice>
       )}
       <Plot
@@ -131,7 +131,7 @@ export function Meter({
 const WORDS: Readonly<Record<string, string>> = {
   COUNT: 'Count',
   TOTAL_TIME: 'Total time',
-  MAX: 'Highest of the last minutes',
+  MAX: 'Recent maximum',
   VALUE: 'Value',
 };
 
@@ -149,7 +149,7 @@ async function readSplit(name: string, tag: string, values: readonly string[]): 
   return Object.fromEntries(await Promise.all(entries));
 }
 
-/** Counts become rates between two readings. */
+/** Converts counts to rates between two readings. */
 function linesOf({ times, readings }: Drawn, isCount: boolean) {
   const labels = [...new Set(readings.flatMap((reading) => Object.keys(reading)))];
   return labels.map((label) => ({

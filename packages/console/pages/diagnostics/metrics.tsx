@@ -4,14 +4,14 @@ import { useData } from '../../data/use-data.ts';
 import { Card, Empty, Page, Waiting } from '../../parts/parts.tsx';
 import { Meter } from './metrics-meter.tsx';
 
-/** All meters; one of them is drawn while it is looked at. */
+/** All meters; the selected one is plotted while the page is open. */
 export function Metrics({ route: { item, query } }: { route: Route }) {
   const { value, error } = useData<{ readonly names: readonly string[] }>('metrics');
   const [text, setText] = useState('');
   const wanted = text.trim().toLowerCase();
   const names = (value?.names ?? []).filter((name) => name.includes(wanted));
   return (
-    <Page title="Metrics" about="Any meter of this process, drawn from now on and split by one of its tags.">
+    <Page title="Metrics" about="Plots any meter of this process from now on, optionally split by a tag.">
       {value === undefined || error !== undefined ? (
         <Card>
           <Waiting error={error} what="The list of meters" />
@@ -44,7 +44,7 @@ export function Metrics({ route: { item, query } }: { route: Route }) {
           {item === '' ? (
             <Card>
               <Empty icon="metrics" title="Choose a meter">
-                It is read every two seconds as long as this page is seen.
+                It is read every two seconds while this page is visible.
               </Empty>
             </Card>
           ) : (

@@ -31,7 +31,7 @@ const SLOW = [
   ['1000', 'from 1 s'],
 ] as const;
 
-/** The last requests of all doors. */
+/** The latest requests of all doors. */
 export function Requests({ route: { query } }: { route: Route }) {
   const about = useAbout();
   const [isPaused, setPaused] = useState(false);
@@ -64,11 +64,11 @@ export function Requests({ route: { query } }: { route: Route }) {
   return (
     <Page
       title="Requests"
-      about="The last 500 requests of all doors, by route. Those of this console are left out."
+      about="The last 500 requests of all doors, by route. The console's own requests are omitted."
       actions={
         <button type="button" className="button" aria-pressed={isPaused} onClick={() => setPaused(!isPaused)}>
           <Icon name={isPaused ? 'play' : 'pause'} />
-          {isPaused ? 'Go on' : 'Pause'}
+          {isPaused ? 'Resume' : 'Pause'}
         </button>
       }
     >
@@ -83,8 +83,8 @@ export function Requests({ route: { query } }: { route: Route }) {
         ) : shown.length === 0 ? (
           <Empty icon="requests" title={value.requests.length === 0 ? 'No requests yet' : 'Nothing matches'}>
             {value.requests.length === 0
-              ? 'Requests appear here as soon as somebody asks one of the doors.'
-              : `None of the last ${value.requests.length} requests has all of these properties.`}
+              ? 'Requests appear here as soon as a door receives one.'
+              : `None of the last ${value.requests.length} requests matches all filters.`}
           </Empty>
         ) : (
           <Table label="Requests">

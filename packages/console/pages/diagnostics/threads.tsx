@@ -35,7 +35,7 @@ const DELAYS = [
   ['max', 'Highest'],
 ] as const;
 
-/** What the threads of the process do now, and how late its event loop is. */
+/** The current stacks of the process's threads, and the delay of its event loop. */
 export function Threads() {
   const { value, error, reload } = useData<{ readonly threads: readonly Thread[] }>('threaddump');
   const loop = useData<EventLoop>('eventloop', 5_000);
@@ -108,11 +108,11 @@ function Stack({ thread: { threadName, threadState, stackTrace } }: { thread: Th
       }
     >
       {stackTrace.length === 0 ? (
-        <p className="card-body quiet">It waits for an event.</p>
+        <p className="card-body quiet">Idle</p>
       ) : (
         <ol className="stack">
           {stackTrace.map(({ className, methodName, fileName, lineNumber }, i) => (
-            // biome-ignore lint/suspicious/noArrayIndexKey: a stack may hold one frame many times.
+            // biome-ignore lint/suspicious/noArrayIndexKey: a stack may contain the same frame several times.
             <li key={i}>
               <code className="break">{className === '' ? methodName : `${className}.${methodName}`}</code>
               <span className="quiet break">

@@ -4,7 +4,7 @@ import type { HistoryData } from '../../data/history.ts';
 import { recent, recentSpan } from '../../data/recent.ts';
 import { Card, Table } from '../../parts/parts.tsx';
 
-/** The doors with their addresses and what they answer now. */
+/** The doors with their addresses and current figures. */
 export function Doors({ doors, history }: { doors: About['doors']; history: HistoryData | undefined }) {
   return (
     <Card title="Doors" note={recentSpan(history)} className="doors">

@@ -6,15 +6,15 @@ import { Spark } from '../../plots/spark.tsx';
 
 interface Figure {
   readonly title: string;
-  /** Undefined while nothing is known. */
+  /** Undefined while it is unknown. */
   readonly value: string | undefined;
   readonly note: string;
-  /** The columns whose sum is drawn. */
+  /** The columns whose sum the small plot shows. */
   readonly drawn: readonly string[];
   readonly isBad?: boolean;
 }
 
-/** The service in six numbers, each with how it came to be. */
+/** The service in six numbers, each with its recent course. */
 export function Figures({ history }: { history: HistoryData | undefined }) {
   const doors = (useAbout()?.doors ?? []).map(({ name }) => name);
   return (
@@ -80,7 +80,7 @@ function figuresOf(history: HistoryData | undefined, doors: readonly string[]): 
               [
                 ...(age < 1 ? [] : [`oldest ${formatValue(age, 's')}`]),
                 ...(dead > 0 ? [`${formatNumber(dead)} dead`] : []),
-              ].join(', ') || 'nothing waits',
+              ].join(', ') || 'empty',
             drawn: ['inbox.open'],
           },
         ]

@@ -23,10 +23,10 @@ const TITLES: Readonly<Record<string, string>> = {
   webhookBacklog: 'Webhook backlog',
 };
 
-/** Said of components without details. */
+/** Shown for healthy components without details. */
 const WELL: Readonly<Record<string, string>> = { db: 'answers', writer: 'commits' };
 
-/** The health of the service and of everything it depends on, with what is wrong in words. */
+/** The health of the service and its dependencies, with failures in words. */
 export function HealthCard({ health: { value, error } }: { health: Data<Health> }) {
   if (value === undefined || error !== undefined) {
     return (
@@ -63,7 +63,7 @@ function verdict(all: number, wrong: readonly (readonly [string, HealthPart])[])
   return `${wrong.length} of ${all} checks ${wrong.length === 1 ? 'fails' : 'fail'}: ${names}.`;
 }
 
-/** The details of a component in a few words; an error first. */
+/** The details of a component in a few words; an error comes first. */
 function describe({ details = {}, components }: HealthPart): string {
   if (components !== undefined) {
     return Object.entries(components)

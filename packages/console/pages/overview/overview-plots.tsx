@@ -3,7 +3,7 @@ import { DOOR_TITLES, useAbout } from '../../data/about.ts';
 import { type HistoryData, lengthOf } from '../../data/history.ts';
 import { Plot } from '../../plots/plot.tsx';
 
-/** A plot, and the columns whose lines it has. */
+/** A plot and its columns. */
 interface PlotSpec {
   readonly title: string;
   readonly columns: readonly (readonly [column: string, label: string])[];

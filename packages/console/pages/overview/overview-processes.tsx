@@ -2,17 +2,17 @@ import { useAbout } from '../../data/about.ts';
 import { formatSpan } from '../../data/format.ts';
 import { Card, Status, Table } from '../../parts/parts.tsx';
 
-/** The processes that the database knows of, where there is more than this one. */
+/** The processes that use the database, if there are several. */
 export function Processes() {
   const about = useAbout();
   if (about === undefined || about.processes.length < 2) return null;
   const { host, pid } = about.process;
-  // As the database has the name.
+  // The database stores the name in this form.
   const own = `${host.replace(/[^\w.-]/g, '').slice(0, 40)}/${pid}`;
   return (
     <Card
       title="Processes on this database"
-      note="the plots, the log and the levels are those of one"
+      note="plots, log and levels are of one process"
       className="processes"
     >
       <Table label="Processes">

@@ -11,7 +11,7 @@ import { type Health, HealthCard } from './overview-health.tsx';
 import { Plots } from './overview-plots.tsx';
 import { Processes } from './overview-processes.tsx';
 
-/** The whole service at a glance. */
+/** An overview of the service. */
 export function Overview({ route }: { route: Route }) {
   const about = useAbout();
   const window = WINDOWS.find(([each]) => each === route.query.get('window'))?.[0] ?? '15m';

@@ -3,10 +3,10 @@ import { act } from '../../data/api.ts';
 import { say } from '../../parts/toasts.tsx';
 import type { User } from './users-table.tsx';
 
-/** A deletion can be taken back for so long, in milliseconds. */
+/** Time in which a deletion can be undone, in milliseconds. */
 const UNDO = 6_000;
 
-/** Removes a user a few seconds after it is asked for, so that it can be taken back; at once when the page is left. */
+/** Deletes a user after a few seconds, so that it can be undone; at once if the user leaves the page. */
 export function useRemoval(onRemoved: () => void) {
   const [hidden, setHidden] = useState<ReadonlySet<number>>(new Set());
   const waiting = useRef(new Map<number, ReturnType<typeof setTimeout>>());

@@ -5,7 +5,7 @@ import { Notice } from '../../parts/parts.tsx';
 import { say } from '../../parts/toasts.tsx';
 import type { User } from './users-table.tsx';
 
-/** Creates a user, or changes one. */
+/** Creates or edits a user. */
 export function EditUser({
   user,
   onClose,

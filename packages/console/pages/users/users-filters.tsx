@@ -1,7 +1,7 @@
 import { useEffect, useState } from 'react';
 import { Icon } from '../../parts/icon.tsx';
 
-/** What users are found by: the parameters of REST, each with words for a person. */
+/** The filters for users: parameters of REST with labels. */
 export const FILTERS = [
   ['q', 'Name or email contains'],
   ['name:prefix', 'Name begins with'],

@@ -21,7 +21,7 @@ export function UsersTable({
   onDelete,
 }: {
   users: readonly User[];
-  /** As the list is asked for: `name`, or `-name` for descending. */
+  /** The order as in the request: `name`, or `-name` for descending. */
   sort: string;
   mayAct: boolean;
   onSort: (sort: string) => void;
@@ -77,7 +77,7 @@ export function UsersTable({
   );
 }
 
-/** The head of a column that a click sorts by, and another one in the other direction. */
+/** The head of a column. A click sorts by it, another click reverses the order. */
 function SortHead({
   field,
   title,

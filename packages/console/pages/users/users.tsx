@@ -10,12 +10,12 @@ import { type User, UsersTable } from './users-table.tsx';
 
 interface UserList {
   readonly items: readonly User[];
-  /** The cursors of the pages around. */
+  /** The cursors of the next and previous page. */
   readonly next: string | null;
   readonly prev: string | null;
 }
 
-/** The users that REST serves, found and sorted as it does. */
+/** The users that REST serves, with REST's filters and orders. */
 export function Users({ route: { query } }: { route: Route }) {
   const mayAct = useAbout()?.actions === true;
   const [edited, setEdited] = useState<User | 'new'>();
@@ -32,7 +32,7 @@ export function Users({ route: { query } }: { route: Route }) {
   return (
     <Page
       title="Users"
-      about="The users of the database, which REST serves, and GraphQL too where it is set up so."
+      about="The users of the database. REST serves them, and GraphQL too if it is configured to."
       actions={
         mayAct && (
           <button type="button" className="button primary" onClick={() => setEdited('new')}>
@@ -50,9 +50,9 @@ export function Users({ route: { query } }: { route: Route }) {
         {value === undefined || error !== undefined ? (
           <Waiting error={error} what="The list of users" />
         ) : items.length === 0 && isFirst ? (
-          <Empty icon="users" title={filter === undefined ? 'No users yet' : 'Nobody matches'}>
+          <Empty icon="users" title={filter === undefined ? 'No users yet' : 'No matching users'}>
             {filter === undefined
-              ? 'Users appear here once somebody creates one, here or at the REST door.'
+              ? 'Create one here or at the REST door.'
               : `There is no user for “${given[filter]}”.`}
           </Empty>
         ) : (
@@ -105,7 +105,7 @@ export function Users({ route: { query } }: { route: Route }) {
   );
 }
 
-/** The order of a list that names none, as the service chooses it. */
+/** The service's default order for a filter. */
 function orderOf(filter: string | undefined): string {
   if (filter === undefined) return '-id';
   return filter.endsWith(':prefix') ? filter.replace(':prefix', '') : 'id';

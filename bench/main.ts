@@ -22,7 +22,7 @@ const USAGE = `npm run bench -- [--quick] [--only <row>,...] [--node <path>] [--
   --write  writes the report of a whole run to docs/performance, and its summary into docs/PERFORMANCE.md
 `;
 
-/** Exit codes: 0 all rows ran, 1 a row failed, 2 called wrongly. */
+/** Exit codes: 0 all rows ran, 1 a row failed, 2 wrong call. */
 async function main(): Promise<number> {
   const values = readFlags();
   if (typeof values === 'string') return say(`${values}\n\n${USAGE}`, 2);
@@ -73,7 +73,7 @@ async function main(): Promise<number> {
   return failed.length > 0 ? 1 : 0;
 }
 
-/** The flags, or what is wrong with them. */
+/** The flags, or the error in them. */
 function readFlags() {
   try {
     const { values } = parseArgs({
@@ -107,7 +107,7 @@ function textOf(outcome: RowOutcome): string {
   ].join('\n');
 }
 
-/** The rows of these names, or what is wrong with them. */
+/** The rows with these names, or the error in them. */
 function choose(names: string | undefined): readonly Row[] | string {
   if (names === undefined) return rows;
   const found = names.split(',').map((name) => rows.find((row) => row.name === name.trim()) ?? name);
@@ -122,6 +122,6 @@ function say(text: string, code: number): number {
   return code;
 }
 
-// What was started is killed when this process exits, whichever way.
+// Exiting kills all processes that were started, whatever the reason.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => process.exit(130));
 process.exitCode = await main();

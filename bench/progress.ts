@@ -3,7 +3,7 @@ export interface Progress {
   end(): void;
 }
 
-/** Shows progress: on a terminal in one line that is overwritten, else in a line for each step. */
+/** Shows progress: on a terminal in one line that is overwritten, elsewhere one line per step. */
 export function createProgress(prefix: string, stream: NodeJS.WriteStream = process.stderr): Progress {
   return {
     say(text) {

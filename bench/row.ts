@@ -2,12 +2,15 @@ import type { Workbench } from './workbench.ts';
 
 /** One benchmark: Portico and its peers under the same load. */
 export interface Row {
-  /** Its name for `--only`. */
+  /** The name for `--only`. */
   readonly name: string;
   readonly title: string;
-  /** Requests, servers and what makes the peers fair, in a few sentences of Markdown. */
+  /** Requests, servers and the conditions that make the comparison fair, in a few sentences of Markdown. */
   readonly about: string;
-  /** Fails when a server does not answer as expected. Disposing of the workbench stops everything that it started. */
+  /**
+   * Rejects if a server does not answer as expected. Disposing of the workbench stops everything that it
+   * started.
+   */
   run(bench: Workbench): Promise<RowResult>;
 }
 
@@ -33,7 +36,7 @@ export interface Finding {
   readonly target?: Target | undefined;
 }
 
-/** `x` is a multiple. */
+/** `x` is a ratio. */
 export type Unit = 'x' | 'ms' | 'MB';
 
 export type Target = { readonly atLeast: number } | { readonly atMost: number };
@@ -53,7 +56,7 @@ export interface LinePlot {
   readonly file: string;
   readonly title: string;
   readonly unit: string;
-  /** Has a logarithmic axis. */
+  /** The logarithmic axis. */
   readonly x: { readonly label: string; readonly values: readonly number[] };
   readonly lines: readonly { readonly label: string; readonly values: readonly number[] }[];
 }

@@ -1,12 +1,15 @@
 import type { Row, RowResult } from './row.ts';
 import { Workbench, type WorkbenchOptions } from './workbench.ts';
 
-/** The result of a row, or why it failed. */
+/** The result of a row, or its error. */
 export type RowOutcome =
   | { readonly row: Row; readonly result: RowResult; readonly seconds: number }
   | { readonly row: Row; readonly error: string };
 
-/** Runs a row and stops everything that it started. A failure is an outcome too, so that the other rows still run. */
+/**
+ * Runs a row and stops everything that it started. A failure is an outcome too, so that the other rows still
+ * run.
+ */
 export async function runRow(row: Row, options: WorkbenchOptions): Promise<RowOutcome> {
   const begin = performance.now();
   try {

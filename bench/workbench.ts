@@ -5,7 +5,7 @@ import { type Load, type LoadResult, type LoadTool, runLoad } from './load/load.
 import type { Cores } from './machine/cores.ts';
 import { type Server, type ServerOptions, startServer } from './servers/server.ts';
 
-/** Length and number of the rounds; times in whole seconds. */
+/** Length and number of the rounds; times are whole seconds. */
 export interface Pace {
   readonly quick: boolean;
   readonly seconds: number;
@@ -20,13 +20,13 @@ export interface WorkbenchOptions {
   readonly pace: Pace;
   readonly cores: Cores;
   readonly tool: LoadTool;
-  /** The path of the Node that the servers run on. */
+  /** Path of the Node that runs the servers. */
   readonly node: string;
   readonly say: (text: string) => void;
 }
 
 export type StartOptions = Pick<ServerOptions, 'command' | 'env'> & {
-  /** The working folder; default an empty one. */
+  /** The working folder. Default: an empty one. */
   readonly folder?: string;
   readonly onAllCores?: boolean;
 };
@@ -61,7 +61,7 @@ export class Workbench implements AsyncDisposable {
     return mkdtempSync(join(this.#root, 'f-'));
   }
 
-  /** Starts a server, bound to the core of the servers unless `onAllCores`. */
+  /** Starts a server, bound to the core of the servers unless `onAllCores` is set. */
   async start({ onAllCores = false, ...options }: StartOptions): Promise<Server> {
     const cores = onAllCores ? this.cores.all : this.cores.server;
     return this.use(await startServer({ cores, folder: this.folder(), ...options }));

@@ -1,7 +1,7 @@
 import { runCannon } from './cannon.ts';
 import { runWrk } from './wrk.ts';
 
-/** wrk sends twice as many requests as autocannon can, so it shows differences that the latter hides. */
+/** wrk sends twice as many requests as autocannon can, so it shows differences that autocannon hides. */
 export type LoadTool = 'wrk' | 'autocannon';
 
 export interface HttpRequest {
@@ -13,13 +13,13 @@ export interface HttpRequest {
 
 export interface Load {
   readonly origin: string;
-  /** Sent one after the other, repeatedly. */
+  /** Sent one at a time, repeatedly. */
   readonly requests: readonly HttpRequest[];
   readonly connections: number;
   readonly seconds: number;
-  /** How long a connection waits before each request, in milliseconds; default not at all. wrk alone can do it. */
+  /** Pause of a connection before each request, in milliseconds. Default: none. Only wrk supports it. */
   readonly pause?: number;
-  /** Folder for files of the tool. */
+  /** Folder for the tool's files. */
   readonly folder: string;
   readonly cores: string | undefined;
 }
@@ -31,7 +31,7 @@ export interface LoadResult {
   readonly p99: number;
   readonly max: number;
   readonly requests: number;
-  /** Number of replies that are not a success, and of broken connections. */
+  /** Number of unsuccessful replies and broken connections. */
   readonly failed: number;
 }
 

@@ -8,14 +8,14 @@ const INTERVAL = 10;
 export interface OpenLoop {
   readonly origin: string;
   readonly request: HttpRequest;
-  /** Number of requests that are sent together, a hundred times a second; default 1. */
+  /** Number of requests sent together, a hundred times a second. Default: 1. */
   readonly batch?: number;
 }
 
 /**
- * An open loop: sends requests at a fixed rate while `work` is pending, without waiting for replies, so that a stall of
- * the server delays every request that arrives during it. Resolves to the latencies, in milliseconds; fails when the
- * status of a reply is not 200.
+ * An open loop: sends requests at a fixed rate while `work` is pending, without waiting for replies, so that
+ * a stall of the server delays every request that arrives during it. Resolves to the latencies in
+ * milliseconds; rejects if the status of a reply is not 200.
  */
 export async function openLoopDuring(
   { origin, request, batch = 1 }: OpenLoop,

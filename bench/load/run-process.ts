@@ -1,7 +1,10 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 
-/** Runs a program and resolves to its standard output; `input` goes to its standard input. It is killed when this process exits. */
+/**
+ * Runs a program and resolves to its standard output; `input` becomes its standard input. It is killed when
+ * this process exits.
+ */
 export async function runProcess(
   command: readonly string[],
   { input = '', cwd }: { readonly input?: string; readonly cwd?: string } = {},
@@ -9,7 +12,7 @@ export async function runProcess(
   const [program = '', ...args] = command;
   const child = spawn(program, args, { stdio: 'pipe', cwd });
   const kill = () => child.kill('SIGKILL');
-  // Before its files are removed.
+  // First, so that the program has ended before its files are removed.
   process.prependOnceListener('exit', kill);
   let output = '';
   let errors = '';

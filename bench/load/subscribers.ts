@@ -1,10 +1,11 @@
-// Subscribers in a process of their own: opens them, then creates one user after the other, each when all subscribers have
-// had the one before, and prints how long each took to reach the last of them, in milliseconds.
+// Subscribers in a separate process: opens them, then creates users one at a time, each after all subscribers
+// have received the previous one. Prints the time until the last subscriber received each user, in
+// milliseconds.
 import { once } from 'node:events';
 import { WebSocket } from 'ws';
 
 const [, , origin = '', subscribers = '0', seconds = '0'] = process.argv;
-/** Connections that are opened at the same time. */
+/** Maximum connections opened concurrently. */
 const AT_ONCE = 100;
 const query = 'subscription { userCreated { id name email } }';
 const mutation = 'mutation { createUser(name: "A name", email: "a@example.com") { id } }';
@@ -36,7 +37,7 @@ async function create(): Promise<void> {
   if (reply.status !== 200 || text.includes('"errors"')) throw new Error(text);
 }
 
-/** Creates a user; resolves to the time until every subscriber has its event. */
+/** Creates a user; resolves to the time until every subscriber has received its event. */
 async function reachAll(): Promise<number> {
   received = 0;
   const all = new Promise<void>((resolve) => {
@@ -52,7 +53,7 @@ while (sockets.length < Number(subscribers)) {
   const count = Math.min(AT_ONCE, Number(subscribers) - sockets.length);
   sockets.push(...(await Promise.all(Array.from({ length: count }, subscribe))));
 }
-// A ping that is answered says that what was sent before it has been read.
+// An answered ping shows that everything sent before it has been read.
 await Promise.all(
   sockets.map(async (socket) => {
     socket.ping();

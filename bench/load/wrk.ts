@@ -6,7 +6,7 @@ import { runProcess } from './run-process.ts';
 
 interface Summary {
   readonly requests: number;
-  /** In microseconds, as are all below. */
+  /** In microseconds, like all fields below. */
   readonly duration: number;
   readonly failed: number;
   readonly p50: number;
@@ -14,7 +14,7 @@ interface Summary {
   readonly max: number;
 }
 
-/** Loads with wrk: one thread, requests formatted beforehand. */
+/** Generates load with wrk: one thread, preformatted requests. */
 export async function runWrk(load: Load): Promise<LoadResult> {
   const script = join(load.folder, 'load.lua');
   writeFileSync(script, luaScript(load.requests) + pauseScript(load.pause));
@@ -52,7 +52,7 @@ end
 `;
 }
 
-/** A single request, which wrk formats once: no script runs for each. */
+/** A single request, which wrk formats once, so that no script runs per request. */
 function always(request: HttpRequest): string {
   const { method, path, headers, body } = luaParts(request);
   return `wrk.method, wrk.path, wrk.headers, wrk.body = ${method}, ${path}, ${headers}, ${body}`;
@@ -63,7 +63,7 @@ function inTurn(requests: readonly HttpRequest[]): string {
     const { method, path, headers, body } = luaParts(request);
     return `requests[#requests + 1] = wrk.format(${method}, ${path}, ${headers}, ${body})`;
   });
-  // Lua limits the constants of a function.
+  // Lua limits the number of constants in a function.
   const parts = chunks(formats, 500).map((part) => `parts[#parts + 1] = function()\n${part.join('\n')}\nend`);
   return `local requests, parts, last = {}, {}, 0
 ${parts.join('\n')}
@@ -86,7 +86,7 @@ function luaParts({ method, path, headers = {}, body }: HttpRequest) {
   };
 }
 
-/** A Lua string literal; every byte that is not plain text is escaped by its number. */
+/** A Lua string literal; bytes other than plain text are escaped by their number. */
 function lua(text: string): string {
   const bytes = [...Buffer.from(text)].map((byte) =>
     byte >= 32 && byte < 127 && byte !== 34 && byte !== 92

@@ -2,15 +2,17 @@ import { execFileSync } from 'node:child_process';
 import { availableParallelism } from 'node:os';
 import { hasTool } from './tools.ts';
 
-/** Lists of cores as `taskset` takes them; undefined where binding is impossible or there is only one core. */
+/**
+ * Lists of cores in the format of `taskset`; undefined if binding is impossible or there is only one core.
+ */
 export interface Cores {
   readonly server: string | undefined;
   readonly load: string | undefined;
-  /** The cores of a program that is not bound. */
+  /** The cores of an unbound program. */
   readonly all: string | undefined;
 }
 
-/** Reserves one core for the servers and binds this process, whose load generators inherit that, to another one. */
+/** Reserves one core for the servers, and binds this process to another; load generators inherit that. */
 export function divideCores(): Cores {
   const count = availableParallelism();
   if (count < 2 || !hasTool('taskset', '--version')) {

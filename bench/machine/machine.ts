@@ -9,7 +9,7 @@ export interface Machine {
   /** In gigabytes (2^30 bytes). */
   readonly memory: number;
   readonly system: string;
-  /** The median time of a write of 4 KiB and its sync in the folder of the databases, in milliseconds. */
+  /** Median time of a 4 KiB write and its sync in the folder of the databases, in milliseconds. */
   readonly sync: number;
 }
 

@@ -7,7 +7,7 @@ export interface MemoryUse {
   readonly peak: number;
 }
 
-/** Undefined where there is no /proc. */
+/** Undefined without /proc. */
 export function memoryUse(pid: number): MemoryUse | undefined {
   try {
     const status = readFileSync(`/proc/${pid}/status`, 'utf8');
@@ -19,19 +19,19 @@ export function memoryUse(pid: number): MemoryUse | undefined {
   }
 }
 
-/** Resets the peak of a process to its present memory. */
+/** Resets the peak of a process to its current memory. */
 export function resetPeak(pid: number): void {
   try {
     writeFileSync(`/proc/${pid}/clear_refs`, '5');
   } catch {
-    // Without it the peak since the start is reported.
+    // Without it, the peak since the start is reported.
   }
 }
 
 /** Clock ticks per second, the unit of CPU time in /proc. */
 const TICKS = ticksPerSecond();
 
-/** CPU time that a process and its threads have used, in seconds; NaN where there is no /proc. */
+/** CPU time used by a process and its threads, in seconds; NaN without /proc. */
 export function cpuTime(pid: number): number {
   try {
     const [, after = ''] = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ');
@@ -50,7 +50,7 @@ function ticksPerSecond(): number {
   }
 }
 
-/** Time that all programs together have used on a core, in seconds; NaN where there is no /proc or no core. */
+/** Time that all programs together have used on a core, in seconds; NaN without /proc or a core. */
 export function coreTime(core: string | undefined): number {
   if (core === undefined) return Number.NaN;
   try {

@@ -18,7 +18,7 @@ const PEERS = [
   'postgres',
 ] as const;
 
-/** Names and versions of all that was measured and measured with; `node` is the version that the servers run on. */
+/** Names and versions of all measured programs and tools; `node` is the version that runs the servers. */
 export function describeVersions(node: string): readonly string[] {
   const peers = PEERS.map((name) => `${name} ${packageVersion(join('node_modules', name))}`);
   const tools = [

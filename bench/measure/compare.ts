@@ -7,7 +7,10 @@ export interface Contender {
   readonly label: string;
   readonly server: Server;
   readonly requests: readonly HttpRequest[];
-  /** Called after each of its loads. The next one begins when it resolves: a server that works on would slow the others. */
+  /**
+   * Called after each load of this contender. The next load begins when it resolves, because a server that is
+   * still working would slow the others.
+   */
   settle?(load: LoadResult): Promise<void>;
 }
 
@@ -17,37 +20,40 @@ export interface Measured {
 }
 
 export interface Round extends LoadResult {
-  /** CPU time of the server's process for one request, in microseconds. */
+  /** CPU time of the server's process per request, in microseconds. */
   readonly cpu: number;
-  /** Peak memory of the server's process, in megabytes; NaN where it is unknown. */
+  /** Peak memory of the server's process in megabytes; NaN if unknown. */
   readonly memory: number;
-  /** Share of the servers' core that other programs used meanwhile, in percent; NaN where it is unknown. */
+  /** Share of the servers' core that other programs used meanwhile, in percent; NaN if unknown. */
   readonly disturbed: number;
-  /** p99 under the paced load, in milliseconds; NaN where that was not measured. */
+  /** p99 under the paced load in milliseconds; NaN if not measured. */
   readonly pacedP99: number;
 }
 
 /**
- * How long a connection waits before each request of the paced load, in milliseconds: 64 of them then send some 18,000
- * requests a second at most, which leaves every server idle for part of the time. A saturated machine has the p99 of its
- * scheduler, which is longer for whoever leaves the load generator less of it.
+ * Pause of a connection before each request of the paced load, in milliseconds. 64 connections then send at
+ * most some 18,000 requests a second, so every server is idle part of the time. On a saturated machine, p99
+ * measures the scheduler, and is longer for a server that leaves the load generator less CPU time.
  */
 const PAUSE = 3;
 
-/** Nearly equal figures need many short rounds to be told apart, and two cores are noisier than one; in all they take as long as the others. */
+/**
+ * Nearly equal figures need many short rounds to be told apart, and unbound servers vary more than bound
+ * ones. In total they take as long as other rows.
+ */
 export const MANY_ROUNDS = { rounds: 13, seconds: 2 } as const;
 
 export interface CompareOptions {
   readonly connections: number;
-  /** Length of a round in seconds; default that of the pace. */
+  /** Length of a round in seconds. Default: that of the pace. */
   readonly seconds?: number;
-  /** Number of rounds; default that of the pace. */
+  /** Number of rounds. Default: that of the pace. */
   readonly rounds?: number;
 }
 
 /**
- * Loads the contenders one after the other, for several rounds, every second one in reverse order, so that changes on
- * the machine affect all of them alike. Fails when a reply is not a success.
+ * Loads the contenders one at a time, for several rounds, every second round in reverse order, so that
+ * changes on the machine affect all of them alike. Rejects if a reply is unsuccessful.
  */
 export async function compare(
   bench: Workbench,
@@ -73,7 +79,7 @@ export async function compare(
   return [...found].map(([label, rounds]) => ({ label, rounds }));
 }
 
-/** The servers as contenders that all get the same requests, by their labels. */
+/** The servers as contenders that all get the same requests, by label. */
 export function contendersOf(
   servers: Readonly<Record<string, Server>>,
   requests: readonly HttpRequest[],
@@ -81,7 +87,7 @@ export function contendersOf(
   return Object.entries(servers).map(([label, server]) => ({ label, server, requests }));
 }
 
-/** One figure of each round. */
+/** One figure from each round. */
 export function valuesOf({ rounds }: Measured, key: keyof Round): readonly number[] {
   return rounds.map((round) => round[key]);
 }
@@ -90,7 +96,7 @@ type Timing = Pick<Load, 'connections' | 'seconds' | 'pause'>;
 
 async function pacedP99(bench: Workbench, contender: Contender, timing: Timing): Promise<number> {
   if (bench.loadTool !== 'wrk') return Number.NaN;
-  // wrk takes whole seconds.
+  // wrk accepts only whole seconds.
   const seconds = Math.max(1, Math.round(timing.seconds / 2));
   return (await loadOnce(bench, contender, { ...timing, seconds, pause: PAUSE })).p99;
 }

@@ -3,7 +3,7 @@ import { type Measured, type Round, valuesOf } from './compare.ts';
 import { grouped, range } from './figures.ts';
 import { median, ratio } from './statistics.ts';
 
-/** What each contender reached; medians of its rounds. */
+/** The results of each contender: medians of its rounds. */
 export function rateTable(measured: readonly Measured[], title = ''): Table {
   return {
     head: [
@@ -33,7 +33,7 @@ export function rateTable(measured: readonly Measured[], title = ''): Table {
   };
 }
 
-/** One contender over each of the others: a higher rate, a lower p99 and less CPU time are better. */
+/** One contender relative to each of the others: a higher rate, a lower p99 and less CPU time are better. */
 export function ratioTable(one: Measured, others: readonly Measured[], title = one.label): Table {
   return {
     head: [
@@ -69,27 +69,27 @@ function times(value: number): string {
   return `${value.toFixed(2)}x`;
 }
 
-/** The ratio of two rates, and what it should be. */
+/** The ratio of two rates, and its target. */
 export function rateFinding(one: Measured, other: Measured, target: Target): Finding {
   const what = `${one.label} / ${other.label}`;
   return { what, unit: 'x', ...ratioOf(one, other, 'perSecond'), target };
 }
 
 /**
- * The ratio of two costs of a request in CPU time, and what it should be. Nearly equal servers are told apart better by
- * it than by their rates, which a busy host lowers for whoever is loaded at that moment.
+ * The ratio of two CPU costs of a request, and its target. It tells nearly equal servers apart better than
+ * their rates, because a busy host lowers the rate of the server under load at that moment.
  */
 export function cpuFinding(one: Measured, other: Measured, target: Target): Finding {
   const what = `CPU per request of ${one.label} / ${other.label}`;
   return { what, unit: 'x', ...ratioOf(one, other, 'cpu'), target };
 }
 
-/** The kinds of load that a p99 is measured under. */
+/** The kinds of load under which a p99 is measured. */
 const P99S = { p99: 'p99', pacedP99: 'paced p99' } as const;
 
 /**
- * The p99 of one contender, at full and at paced load, as a multiple of the lowest one among its peers in the same run.
- * Throws without peers.
+ * The p99 of one contender, at full and at paced load, relative to the lowest among its peers in the same
+ * run. Throws without peers.
  */
 export function p99Findings(one: Measured, peers: readonly Measured[], atMost: number): readonly Finding[] {
   const keys = Object.keys(P99S) as (keyof typeof P99S)[];

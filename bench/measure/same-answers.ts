@@ -19,8 +19,8 @@ export async function ask(server: Server, request: HttpRequest): Promise<Answer>
 }
 
 /**
- * Fails unless all servers give equal JSON (equal text where it is no JSON) with status 200 to each request.
- * Resolves to the first server's answer to the first request.
+ * Rejects unless all servers answer each request with status 200 and equal JSON (equal text if it is not
+ * JSON). Resolves to the first server's answer to the first request.
  */
 export async function checkSameAnswers(
   servers: Readonly<Record<string, Server>>,
@@ -41,7 +41,7 @@ export async function checkSameAnswers(
   return first;
 }
 
-/** What an answer says: its JSON, or its text. */
+/** The content of an answer: its JSON, or its text. */
 export function parsed({ text }: Answer): unknown {
   try {
     return JSON.parse(text);

@@ -4,11 +4,11 @@ import { type Measured, valuesOf } from './compare.ts';
 import { p99Findings, rateFinding, rateTable, ratioTable } from './comparison.ts';
 import { median } from './statistics.ts';
 
-/** What the first contender should reach. */
+/** The targets of the first contender. */
 export interface Targets {
-  /** Its rate, at least, as a multiple of that of the peer with this label. Peers that a run leaves out are ignored. */
+  /** Minimum rate, relative to that of the peer with this label. Peers that a run omits are ignored. */
   readonly rate?: Readonly<Record<string, number>>;
-  /** Its p99, at most, as a multiple of the lowest p99 among its peers in the same run. */
+  /** Maximum p99, relative to the lowest p99 among its peers in the same run. */
   readonly p99?: number;
 }
 
@@ -18,14 +18,17 @@ export interface SummaryOptions {
   readonly name: string;
   readonly title: string;
   readonly targets?: Targets;
-  /** Contenders that do less than the first one: their figures are shown, but they are no peers. Default bare `node:http`. */
+  /**
+   * Contenders that do less than the first one: their figures are shown, but they are not compared. Default:
+   * bare `node:http`.
+   */
   readonly ceilings?: readonly string[];
   readonly notes?: readonly string[];
 }
 
 /**
- * Tables, targets and plot of a comparison. The first contender is compared with all others but its own variants,
- * whose labels begin with its label and a comma.
+ * Tables, targets and plot of a comparison. The first contender is compared with all others except its own
+ * variants, whose labels begin with its label and a comma.
  */
 export function summarise(options: SummaryOptions): RowResult {
   const { measured, name, title, targets = {}, ceilings = [BARE], notes = [] } = options;
@@ -45,10 +48,10 @@ export function summarise(options: SummaryOptions): RowResult {
   };
 }
 
-/** Above this share of the server's core, in percent, others are mentioned. */
+/** Share of the server's core used by other programs above which the report mentions it, in percent. */
 const DISTURBED = 5;
 
-/** Says so when other programs took time of the servers' core. */
+/** Reports that other programs used time of the servers' core. */
 export function disturbance(measured: readonly Measured[]): readonly string[] {
   const shares = measured
     .flatMap((one) => valuesOf(one, 'disturbed'))

@@ -1,4 +1,4 @@
-// A schema of one's own, as a program has it whose resolvers wait for something: each of them gives a promise.
+// A user-defined schema, as in a program whose resolvers wait for I/O: each returns a promise.
 
 export const typeDefs = `#graphql
   type Author { id: ID! name: String! }

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { address } from './listen.ts';
 
-// What Node can do at all: it looks at nothing and sends the same bytes that Portico sends.
+// The upper bound of Node: inspects nothing and sends the same bytes as Portico.
 const { type, body } = JSON.parse(readFileSync('reply.json', 'utf8')) as { type: string; body: string };
 const headers = { 'content-type': type, 'content-length': Buffer.byteLength(body) };
 createServer((_request, response) => {

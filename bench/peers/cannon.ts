@@ -2,7 +2,7 @@ import { text } from 'node:stream/consumers';
 import autocannon from 'autocannon';
 import type { Load, LoadResult } from '../load/load.ts';
 
-// Where there is no wrk: reads what to do from its input and writes what came of it.
+// Used without wrk: reads a load from standard input and writes the result.
 const { origin, requests, connections, seconds } = JSON.parse(await text(process.stdin)) as Load;
 const found = await autocannon({
   url: origin,

@@ -3,7 +3,7 @@ import { text } from 'node:stream/consumers';
 import pg from 'pg';
 import postgres from 'postgres';
 
-// Reads what to do from its input and writes operations per second by driver and round.
+// Reads a job from standard input and writes operations per second by driver and round.
 interface Job {
   readonly url: string;
   readonly seconds: number;
@@ -21,7 +21,7 @@ const CONNECTIONS = 10;
 const SELECT = 'SELECT id, name, email FROM users WHERE id = $1';
 const INSERT = 'INSERT INTO users (name, email) SELECT * FROM unnest($1::text[], $2::text[])';
 
-/** One statement at a time on each connection, as its pool does. */
+/** Sends one statement at a time on each connection, as its pool does. */
 function pgDriver(url: string): Driver {
   const pool = new pg.Pool({ connectionString: url, max: CONNECTIONS });
   return {
@@ -31,7 +31,7 @@ function pgDriver(url: string): Driver {
   };
 }
 
-/** Statements in turn on connections that send the next one before the last is answered. */
+/** Sends statements round robin on connections that do not wait for the previous answer. */
 async function pipelinedDriver(url: string): Promise<Driver> {
   const config = { connectionString: url, pipeline: true } as pg.ClientConfig;
   const clients = Array.from({ length: CONNECTIONS }, () => new pg.Client(config));
@@ -59,7 +59,7 @@ function postgresDriver(url: string): Driver {
   };
 }
 
-/** How often in a second an operation ends while so many of it are under way. */
+/** Operations per second with `underWay` of them in progress. */
 async function rate(operation: () => Promise<unknown>, underWay: number, seconds: number): Promise<number> {
   const begin = performance.now();
   const end = begin + seconds * 1_000;

@@ -5,9 +5,10 @@ import { address } from './listen.ts';
 import { openDatabase } from './sqlite.ts';
 import { readUser } from './users-table.ts';
 
-// What one adds to users in Express: pages as json-server has them and by keyset, tags, an import and an export of lines.
+// Typical additions to users in Express: pages with offsets as in json-server and with keysets, ETags, an
+// import and an export of lines.
 
-/** Lines that one transaction of an import stores. */
+/** Lines that an import stores in one transaction. */
 const BATCH = 2_000;
 /** Users that an export reads at once. */
 const PAGE = 1_000;
@@ -58,7 +59,7 @@ app.post('/users', async (request, response) => {
 });
 app.listen(address.port, address.host);
 
-/** Sends users with a tag of their text, as Express's own tags are. */
+/** Sends users with an ETag of their text, like Express's own ETags. */
 function sendUsers(request: Request, response: Response, users: readonly unknown[]): void {
   const text = JSON.stringify({ status: 'success', data: users });
   const tag = `"${createHash('sha1').update(text).digest('base64url')}"`;

@@ -1,9 +1,9 @@
 import express from 'express';
 import { address } from './listen.ts';
 
-// What many write first: it parses the body, says that it has received it, and stores nothing.
+// A typical first receiver: parses the body, confirms the receipt and stores nothing.
 const app = express();
-// What costs it most beside that, and Portico does not send.
+// The most expensive of Express's defaults, which Portico does not send.
 if (process.env.AS_IT_COMES === undefined) app.disable('etag').disable('x-powered-by');
 app.use(express.json());
 app.post('/webhook', (_request, response) => {

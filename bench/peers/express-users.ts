@@ -4,7 +4,7 @@ import { CREATED, NOT_CREATED, NOT_FOUND, openUsers, readUser } from './users-ta
 
 const users = await openUsers();
 const app = express();
-// Portico sends neither, so Express need not make them.
+// Portico sends neither, so Express need not either.
 app.disable('etag').disable('x-powered-by');
 app.get('/users', (_request, response) => {
   response.json({ status: 'success', data: users.list() });

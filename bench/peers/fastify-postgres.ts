@@ -6,7 +6,7 @@ import { CREATED, NOT_CREATED, NOT_FOUND, readUser } from './users-table.ts';
 const pool = new pg.Pool({ connectionString: process.env.DATABASE_URL, max: 10 });
 await pool.query(`CREATE TABLE IF NOT EXISTS users (
   id BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY, name TEXT NOT NULL, email TEXT NOT NULL)`);
-// Ids as numbers, not as text.
+// Reads ids as numbers, not as text.
 pg.types.setTypeParser(pg.types.builtins.INT8, Number);
 
 const FIND = { name: 'find', text: 'SELECT id, name, email FROM users WHERE id = $1' };

@@ -2,18 +2,18 @@ import { statfs } from 'node:fs/promises';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { openDatabase } from './sqlite.ts';
 
-/** The least free space, in bytes, and the longest p99 of the event loop delay, in milliseconds, that are UP. */
+/** Minimum free space in bytes, and maximum p99 of the event loop delay in milliseconds, that are UP. */
 const LEAST_FREE = 10 * 1024 * 1024;
 const LONGEST_DELAY = 1_000;
 
-/** Health as most would check it: a statement prepared once, and all checks of one request side by side. */
+/** Typical health checks: a statement prepared once, and all checks of one request run concurrently. */
 export async function openChecks() {
   const db = await openDatabase('health.db');
   db.exec('CREATE TABLE IF NOT EXISTS users (id INTEGER PRIMARY KEY)');
   const query = db.prepare('SELECT 1 FROM users LIMIT 1');
   const delay = monitorEventLoopDelay();
   delay.enable();
-  // A window that ends, so that what is long past does not count.
+  // Limits the window, so that old delays do not count.
   setInterval(() => delay.reset(), 10_000).unref();
   const up = (isUp: boolean) => (isUp ? 'UP' : 'DOWN');
 

@@ -1,2 +1,2 @@
-/** Where a peer listens. */
+/** The address on which a peer listens. */
 export const address = { host: '127.0.0.1', port: Number(process.env.PORT) } as const;

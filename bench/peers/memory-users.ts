@@ -4,7 +4,7 @@ export interface User {
   readonly email: string;
 }
 
-/** The users that the measurement gives Portico, as many as the environment says. */
+/** The same users that Portico serves; the environment sets their number. */
 export function makeUsers(): readonly User[] {
   const seed = [
     { id: '1', name: 'Ada Lovelace', email: 'ada@example.com' },

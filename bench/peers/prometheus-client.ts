@@ -18,7 +18,7 @@ const count = (series: number) => {
   for (const counter of counters) counter.inc({ one: `value-${series}`, two: 'fixed' });
 };
 for (let series = 0; series < SERIES_OF_METER; series++) count(series);
-// Values change between two scrapes, as they do in a service that works.
+// Values change between two scrapes, as in a busy service.
 setInterval(() => count(0), 100);
 
 const app = express();

@@ -1,6 +1,6 @@
 import { DatabaseSync } from 'node:sqlite';
 
-/** What both drivers can do alike. */
+/** The common interface of both drivers. */
 export interface Database {
   exec(sql: string): unknown;
   prepare(sql: string): Statement;
@@ -12,7 +12,7 @@ export interface Statement {
   run(...values: readonly (string | number)[]): unknown;
 }
 
-/** Opens a file as one would who wants what he is told to be kept: write-ahead log, a sync at each commit. */
+/** Opens a file durably: write-ahead log, a sync at each commit. */
 export async function openDatabase(file: string): Promise<Database> {
   const db = process.env.SQLITE === 'better-sqlite3' ? await betterSqlite(file) : new DatabaseSync(file);
   db.exec('PRAGMA journal_mode=WAL');

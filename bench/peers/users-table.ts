@@ -1,6 +1,6 @@
 import { openDatabase } from './sqlite.ts';
 
-/** Users in SQLite as most would write it: prepared statements, rows, one commit for each write. */
+/** A typical table of users in SQLite: prepared statements, rows, one commit per write. */
 export async function openUsers() {
   const db = await openDatabase('users.db');
   db.exec(`CREATE TABLE IF NOT EXISTS users (

@@ -1,4 +1,4 @@
-// Yoga with graphql-ws, as Yoga's documentation puts them together; one mutation, one subscription.
+// Yoga with graphql-ws, combined as in Yoga's documentation; one mutation, one subscription.
 import { createServer } from 'node:http';
 import type { ExecutionArgs } from 'graphql';
 import { useServer } from 'graphql-ws/use/ws';
@@ -12,7 +12,7 @@ interface User {
   readonly email: string;
 }
 
-/** What is called in the place of GraphQL.js's own functions, with the plugins of Yoga. */
+/** Called instead of GraphQL.js's own functions, with the plugins of Yoga. */
 interface Enveloped {
   execute(args: ExecutionArgs): unknown;
   subscribe(args: ExecutionArgs): unknown;

@@ -4,7 +4,8 @@ import { createSchema, createYoga } from 'graphql-yoga';
 import { resolvers, typeDefs } from './graphql-schema.ts';
 import { address } from './listen.ts';
 
-// Without what costs time and the measurement does not use; the last one keeps Yoga from copying each body.
+// Disables expensive features that the measurement does not use; the last one keeps Yoga from copying each
+// body.
 const yoga = createYoga({
   schema: createSchema({ typeDefs, resolvers }),
   logging: false,

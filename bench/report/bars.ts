@@ -9,7 +9,10 @@ const RIGHT = 110;
 const TOP = 36;
 const STEP = 26;
 
-/** A bar for each contender, as long as its median, with a line from its lowest to its highest value; Portico's are highlighted. */
+/**
+ * One bar per contender for its median, with a line from its lowest to its highest value; Portico's bars are
+ * highlighted.
+ */
 export function drawBars({ title, unit, bars }: BarPlot): string {
   const longest = Math.max(...bars.flatMap(({ values }) => [...values]));
   const scale = (WIDTH - LEFT - RIGHT) / longest;

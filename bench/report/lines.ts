@@ -9,7 +9,7 @@ const RIGHT = 50;
 const TOP = 40;
 const BOTTOM = 50;
 
-/** Values over a logarithmic axis; the vertical one begins at zero, so that flat looks flat and steep looks steep. */
+/** Values over a logarithmic axis. The vertical axis begins at zero, so that slopes are not exaggerated. */
 export function drawLines({ title, unit, x, lines }: LinePlot): string {
   const [first = 1] = x.values;
   const last = x.values.at(-1) ?? first;

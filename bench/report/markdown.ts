@@ -1,7 +1,7 @@
 import { grouped } from '../measure/figures.ts';
 import type { Finding, Table, Target, Unit } from '../row.ts';
 
-/** A Markdown table whose columns are aligned in plain text too, the numbers to the right. */
+/** A Markdown table whose columns are aligned in plain text too, numbers to the right. */
 export function tableLines({ head, lines }: Table): readonly string[] {
   const widths = head.map((cell, column) =>
     Math.max(3, cell.length, ...lines.map((line) => line[column]?.length ?? 0)),

@@ -19,13 +19,16 @@ export interface Conditions {
   readonly machine: Machine;
   readonly versions: readonly string[];
   readonly tool: string;
-  /** The SQLite driver of the peers, with the reason when it is not better-sqlite3. */
+  /** The SQLite driver of the peers, with the reason if it is not better-sqlite3. */
   readonly sqlite: string;
   readonly pace: string;
   readonly date: string;
 }
 
-/** Writes the whole report of a run with its plots to docs/performance, and its summary into docs/PERFORMANCE.md. */
+/**
+ * Writes the report of a whole run with its plots to docs/performance, and its summary to
+ * docs/PERFORMANCE.md.
+ */
 export function writePage(outcomes: readonly RowOutcome[], conditions: Conditions): void {
   rmSync(FOLDER, { recursive: true, force: true });
   mkdirSync(FOLDER, { recursive: true });
@@ -42,7 +45,7 @@ export function writePage(outcomes: readonly RowOutcome[], conditions: Condition
   writeFileSync(PAGE, withSection(readFileSync(PAGE, 'utf8'), summary));
 }
 
-/** The page with another text between the marks. Throws when the page has no marks. */
+/** Replaces the text between the marks of a page. Throws if the page has no marks. */
 export function withSection(page: string, text: string): string {
   const begin = page.indexOf(BEGIN);
   const end = page.indexOf(END);
@@ -54,13 +57,13 @@ function draw(plot: Plot): string {
   return plot.kind === 'bars' ? drawBars(plot) : drawLines(plot);
 }
 
-/** What a summary says of a row; without findings the row failed. */
+/** A row of the summary; without findings the row failed. */
 export interface Measured {
   readonly title: string;
   readonly findings: readonly Finding[] | undefined;
 }
 
-/** The ratios to peers in one table, and the targets that were missed in another one. */
+/** The ratios to peers in one table, and the missed targets in another. */
 export function summaryOf(rows: readonly Measured[]): string {
   const missed = rows.flatMap(({ title, findings }) =>
     (findings ?? []).flatMap((finding) => missedLines(title, finding)),
@@ -77,7 +80,7 @@ export function summaryOf(rows: readonly Measured[]): string {
   ].join('\n');
 }
 
-/** Not a ratio between two variants of Portico. */
+/** Excludes ratios between two variants of Portico. */
 const WITH_A_PEER = /\bPortico\b.* \/ /;
 const PACED = /\bpaced p99 of .* best peer/;
 const TAIL = /\bp99 of .* best peer/;
@@ -103,7 +106,7 @@ function missedLines(title: string, { what, value, unit, spread, target }: Findi
   return [`| ${title} | ${what} | ${amount(value, unit)} | ${rounds} | ${limitOf(target, unit)} |`];
 }
 
-/** The anchor of a heading, as GitHub makes it. */
+/** GitHub's anchor of a heading. */
 function anchorOf(title: string): string {
   return title
     .toLowerCase()

@@ -11,7 +11,7 @@ const USERS = 100;
 const TOKEN = 'benchmark-token-0123456789';
 const ORIGIN = 'https://app.example.com';
 
-/** What is on, and what clients send for it. */
+/** The enabled feature, and the headers that clients send for it. */
 const CASES: Readonly<
   Record<
     string,

@@ -9,10 +9,10 @@ import type { Finding, Row } from '../row.ts';
 import { fill, startPorticoUsers } from '../servers/rest.ts';
 import type { Server } from '../servers/server.ts';
 
-/** Number of random ids that are read, so that the reads touch pages all over the file. */
+/** Number of random ids to read, so that the reads touch pages all over the file. */
 const SAMPLES = 5_000;
 
-/** Number of users from which a tenth of the list takes long enough to be timed. */
+/** Number of users above which a tenth of the list takes long enough to be timed. */
 const LONG = 1_000_000;
 
 interface Size {
@@ -23,7 +23,7 @@ interface Size {
 
 interface ListRead {
   readonly usersPerSecond: number;
-  /** The time that the last tenth of the list took over that of the second one; NaN for a list too short to tell. */
+  /** Duration of the list's last tenth relative to its second; NaN if the list is too short. */
   readonly lastToSecond: number;
   /** Peak memory of the server meanwhile, in megabytes. */
   readonly memory: number;
@@ -137,17 +137,17 @@ function randomReads(users: number): readonly HttpRequest[] {
   }));
 }
 
-/** Reads the whole list, counting its users by their ends. */
+/** Reads the whole list, and counts users by their opening braces. */
 async function readList({ pid, origin }: Server, users: number): Promise<ListRead> {
   resetPeak(pid);
   const begin = performance.now();
-  /** When each tenth was complete. */
+  /** The times at which each tenth was complete. */
   const tenths: number[] = [];
   let count = 0;
   await new Promise<void>((resolve, reject) => {
     request(`${origin}/users`, (response) => {
       response.on('data', (chunk: Buffer) => {
-        // Each user has one brace that opens; the envelope's own is one more.
+        // Each user has one opening brace; the envelope has one more.
         for (let at = chunk.indexOf('{'); at !== -1; at = chunk.indexOf('{', at + 1)) count++;
         while (tenths.length < 10 && count - 1 >= (users * (tenths.length + 1)) / 10) {
           tenths.push(performance.now() - begin);

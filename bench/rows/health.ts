@@ -10,7 +10,7 @@ import { sqliteDriver } from '../servers/sqlite-driver.ts';
 
 const request: HttpRequest = { method: 'GET', path: '/actuator/health' };
 const CHECKED = 'express-actuator, with checks';
-/** It answers UP without looking at anything: information, no peer. */
+/** It answers UP without any check, so it is shown for information only. */
 const CONSTANT = 'express-actuator, constant';
 
 export const health: Row = {

@@ -1,4 +1,4 @@
-/** How many users a row reads from: `PORTICO_BENCH_USERS`, or a number that is quick to store. */
+/** The number of users in a row's database: `PORTICO_BENCH_USERS`, or a number that is quick to store. */
 export function listUsers(): number {
   return Number(process.env.PORTICO_BENCH_USERS ?? 100_000);
 }

@@ -46,7 +46,7 @@ export const prometheus: Row = {
   },
 };
 
-/** The longest latency of another request while one scrape follows the other. */
+/** The maximum latency of another request during consecutive scrapes. */
 async function stall(bench: Workbench, label: string, { origin }: Server, path: string): Promise<Finding> {
   const longest: number[] = [];
   for (let round = 0; round < bench.pace.rounds; round++) {

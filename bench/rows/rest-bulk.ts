@@ -36,11 +36,11 @@ interface Transfer {
   readonly perSecond: number;
   /** CPU time of the server for one user, in microseconds. */
   readonly cpu: number;
-  /** Growth of the memory of the server up to its peak, in megabytes. */
+  /** Growth of the server's memory to its peak, in megabytes. */
   readonly growth: number;
 }
 
-/** Has each server transfer all users, round by round; fails unless it was all of them. */
+/** Transfers all users with each server, round by round; rejects if any are missing. */
 async function bulk(
   bench: Workbench,
   file: string,
@@ -117,7 +117,7 @@ async function measure(
   };
 }
 
-/** Resolves to the number of users that the report says were created. */
+/** Resolves to the number of created users in the report. */
 async function importUsers({ origin }: Server, users: number): Promise<number> {
   const headers = { 'content-type': NDJSON, prefer: 'return=minimal' };
   const sent = request(`${origin}/users`, { method: 'POST', headers });

@@ -9,18 +9,18 @@ import { startPorticoUsers, startUsersServers } from '../servers/rest.ts';
 import type { Server } from '../servers/server.ts';
 
 const CONNECTIONS = 64;
-/** The rate of lists of a page or more over that of node:http and of Express, at least. */
+/** Minimum rate of lists of a page or more, relative to node:http and to Express. */
 const TARGETS: Targets = { rate: { [BARE]: 0.4, Express: 5 } };
-/** Their p99 over their median, at most. */
+/** Maximum ratio of their p99 to their median. */
 const MAX_P99 = 3;
 const requests: readonly HttpRequest[] = [{ method: 'GET', path: '/users' }];
 
 export const restList: Row = listRow('rest-list', 100, '', { rate: { Express: 3, Fastify: 3 }, p99: 1 });
 
-/** As much as one page holds. */
+/** As many users as fit in one page. */
 export const restListPage: Row = listRow('rest-list-page', 1_000, ' The list is one page, 58 kB.', TARGETS);
 
-/** A list that is sent in pieces. */
+/** A list that is sent in several pieces. */
 export const restListPages: Row = listRow(
   'rest-list-pages',
   10_000,
@@ -52,7 +52,7 @@ function listRow(name: string, users: number, more: string, targets: Targets): R
   };
 }
 
-/** How much longer the slowest replies take than most: some starve where it is much. */
+/** The ratio of the slowest replies to the median: a high one means that some starve. */
 function evenness({ label, rounds }: Measured): Finding {
   const ratios = rounds.map(({ p50, p99 }) => p99 / p50);
   const target = { atMost: MAX_P99 };

@@ -24,7 +24,7 @@ export const restLongList: Row = {
     const contenders = contendersOf(servers, requests);
     const measured = await compare(bench, contenders, {
       connections: CONNECTIONS,
-      // A busy machine may finish no list within one second.
+      // On a busy machine, a list may take longer than a second.
       seconds: Math.max(2, bench.pace.seconds),
     });
     const targets = { rate: { Express: 3, Fastify: 3 } };
@@ -49,7 +49,7 @@ export const restLongList: Row = {
   },
 };
 
-/** The p99 of `/users/1` while lists are read, round by round. */
+/** The p99 of `/users/1` during list reads, round by round. */
 async function concurrentP99s(bench: Workbench, { label, server }: Contender): Promise<readonly number[]> {
   const p99s: number[] = [];
   for (let round = 0; round < bench.pace.rounds; round++) {

@@ -35,7 +35,7 @@ export const restNotModified: Row = {
   },
 };
 
-/** The list, if it has changed; fails unless the server says that it has not. */
+/** A conditional request for the list; rejects unless the server answers it with 304. */
 async function conditional({ origin }: Server): Promise<HttpRequest> {
   const url = origin + LIST.path;
   const first = await fetch(url);

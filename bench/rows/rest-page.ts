@@ -13,7 +13,7 @@ import { listUsers } from './list-size.ts';
 
 const LIMIT = 100;
 const CONNECTIONS = 8;
-/** Pages in the middle, so that no cache answers. */
+/** Number of pages in the middle, so that no cache answers. */
 const PAGES = 50;
 
 export const restPage: Row = {
@@ -29,7 +29,7 @@ export const restPage: Row = {
     const pages = Array.from({ length: PAGES }, (_, i) => middle + i);
     const portico = await startPorticoUsers(bench, users);
     const express = await startUsersPeer(bench, 'express-lists', users);
-    // What it still has to do for an offset would delay the other one.
+    // A separate server, because work left from offsets would delay the other contender.
     const another = await startPeer(bench, 'express-lists', {
       folder: express.folder,
       env: { SQLITE: sqliteDriver(bench.node).name },
@@ -66,7 +66,7 @@ export const restPage: Row = {
       throw new Error(`The pages differ: ${[...answers].map((text) => text.slice(0, 300))}`);
     const measured = await compare(bench, contenders, {
       connections: CONNECTIONS,
-      // An offset takes its time.
+      // Offsets are slow.
       seconds: Math.max(4, bench.pace.seconds),
     });
     const targets = { rate: { 'Express, offset': 10, 'Express, last id': 1 } };
@@ -78,7 +78,10 @@ function get(query: string): HttpRequest {
   return { method: 'GET', path: `/users?${query}` };
 }
 
-/** The key that signs cursors: without it a page in the middle would be found page by page. */
+/**
+ * The key that signs cursors, from which the row makes cursors in the middle without listing all pages
+ * before.
+ */
 function cursorKey(file: string): Uint8Array {
   using db = new DatabaseSync(file, { readOnly: true, timeout: 20_000 });
   return db.prepare(`SELECT bytes FROM secrets WHERE name = 'cursor'`).get()?.bytes as Uint8Array;

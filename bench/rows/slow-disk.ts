@@ -28,7 +28,7 @@ interface Sample {
   readonly creates: readonly number[];
 }
 
-/** A closed loop of reads, while users are created at a fixed rate. */
+/** A closed loop of reads while users are created at a fixed rate. */
 async function loadBoth(bench: Workbench, { origin }: Server, seconds: number): Promise<Sample> {
   const load = bench.load({ origin, requests: reads, connections: 8, seconds });
   const creates = await openLoopDuring({ origin, request: create, batch: CREATES_AT_A_TIME }, load);

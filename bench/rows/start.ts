@@ -19,12 +19,14 @@ const FIRST = graphqlPost('{ hello }');
 const LOAD: readonly HttpRequest[] = [
   graphqlPost('query ($id: ID!) { user(id: $id) { id name email } }', { id: '1' }),
 ];
-/** The built package, with a compile cache that earlier starts have filled and without one, as in a new container. */
+/**
+ * The built package, with a compile cache filled by earlier starts, and without one, as in a new container.
+ */
 const WARM = 'Portico';
 const COLD = 'Portico, no compile cache';
 const BARE_PROGRAM =
   "import { createServer } from 'node:http'; createServer((_, reply) => reply.end('Hello')).listen(process.env.PORT, '127.0.0.1')";
-/** Servers whose memory is measured under load too; a quick run takes the first two. */
+/** Servers whose memory is also measured under load; a quick run uses the first two. */
 const LOADED = [WARM, 'Mercurius + JIT', 'Yoga', 'Apollo', BARE];
 
 type Starter = () => Promise<Server>;
@@ -143,7 +145,7 @@ function startersOf(bench: Workbench): Readonly<Record<string, Starter>> {
   };
 }
 
-/** Builds the package as it is published; returns its folder. */
+/** Builds the package as published; returns its folder. */
 function buildPackage(bench: Workbench): string {
   const folder = join(bench.folder(), 'portico');
   execFileSync(process.execPath, [join(import.meta.dirname, '../../scripts/build.ts'), folder], {
@@ -152,7 +154,7 @@ function buildPackage(bench: Workbench): string {
   return folder;
 }
 
-/** Peak memory of a process under load, in megabytes, by label. */
+/** Peak memory of each process under load, in megabytes, by label. */
 async function memoryUnderLoad(
   bench: Workbench,
   starters: Readonly<Record<string, Starter>>,

@@ -16,12 +16,12 @@ const SUBSCRIBERS = 2_000;
 const PEER = 'Yoga with graphql-ws';
 
 interface Round {
-  /** Events that subscribers got, each by one message. */
+  /** Events that subscribers received per second, one message each. */
   readonly perSecond: number;
-  /** Time until the last subscriber had an event, in milliseconds. */
+  /** Time until the last subscriber received an event, in milliseconds. */
   readonly last: number;
   readonly p99: number;
-  /** CPU time of the server for one message, in microseconds. */
+  /** CPU time of the server per message, in microseconds. */
   readonly cpu: number;
   readonly memory: number;
 }

@@ -10,7 +10,7 @@ const USERS = 100;
 const requests = userRequests(USERS);
 
 const PLAIN = 'no SDK';
-/** How one request in a hundred is recorded. */
+/** The ways to record one request in a hundred. */
 const CASES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'TRACING_ONE_IN=100': { TRACING_ONE_IN: '100' },
   'a sampler of 1 %': { OTEL_TRACES_SAMPLER_ARG: '0.01' },

@@ -24,10 +24,13 @@ const delivery = (event: string): readonly HttpRequest[] => [
   },
 ];
 const PLAIN = delivery('invoice.paid');
-/** An event with a handler, the contract's own, which logs. */
+/** An event handled by the contract's own handler, which logs. */
 const HANDLED = delivery('payment_received');
 const HANDLER = 'with a handler';
-/** What acknowledging should reach while it has handlers: its rate over that of Express, and its p99 over that of both. */
+/**
+ * The targets of acknowledgements with handlers: the minimum rate relative to Express, and the maximum p99
+ * relative to both.
+ */
 const RATE = 1.2;
 const HANDLED_P99 = 1.5;
 
@@ -59,7 +62,7 @@ export const webhook: Row = {
         );
     const others = bench.pace.quick ? { measured: [], notes: [] } : await goAlone(bench);
     const all = [...bound.measured, ...(free?.measured ?? []), ...others.measured];
-    // The target is the faster Express; the other one shows what its defaults cost.
+    // The target refers to the faster Express; the other one shows what its defaults cost.
     const results = [
       ...(free === undefined ? [] : [{ ...free, express: 'Express, not bound', alone: [], notes: [] }]),
       { ...bound, express: 'Express', alone: others.measured, notes: others.notes },
@@ -83,11 +86,11 @@ export const webhook: Row = {
 
 interface Compared {
   readonly measured: readonly Measured[];
-  /** What became of the handled deliveries. */
+  /** The handling of the acknowledged deliveries. */
   readonly handling: Table;
 }
 
-/** Compares Portico, once as it is and once with a handler, with peers that give the same answers. */
+/** Compares Portico, without and with a handler, with peers that give the same answers. */
 async function compareAll(
   bench: Workbench,
   label: string,
@@ -112,7 +115,7 @@ async function compareAll(
   return { measured, handling: handling.table(handled.label) };
 }
 
-/** What the acknowledgements of handled deliveries should reach: beside those that nothing handles, and beside Express. */
+/** Findings about acknowledgements with handlers, relative to those without and to Express. */
 function handledFindings(measured: readonly Measured[], express: string): readonly Finding[] {
   const [plain, handled] = measured;
   const peer = measured.find(({ label }) => label === express);
@@ -124,7 +127,7 @@ function handledFindings(measured: readonly Measured[], express: string): readon
   ];
 }
 
-/** The handling of what a server has acknowledged, as its database tells. */
+/** Observes in the database how a server handles what it has acknowledged. */
 class Handling {
   readonly server: Server;
   #handled = 0;
@@ -149,7 +152,7 @@ class Handling {
     this.#during.push((stored - open - this.#handled) / seconds);
     this.#left.push(open);
     while (read().open > 0) await delay(5);
-    // A short one tells nothing.
+    // A short one says nothing.
     if (open > perSecond / 10) this.#after.push((open / (performance.now() - began)) * 1_000);
     this.#handled = stored;
   }
@@ -178,7 +181,7 @@ interface Others {
   readonly notes: readonly string[];
 }
 
-/** It goes on working after its round, on the core of the others, so it is measured alone, at the end. */
+/** It keeps working after its round, on the core of the others, so it is measured alone, at the end. */
 async function goAlone(bench: Workbench): Promise<Others> {
   const go = await startGoWebhook(bench);
   if (go === undefined) {

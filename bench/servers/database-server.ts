@@ -4,7 +4,7 @@ import { type PostgresServer, startPostgres } from '../../test/support/postgres.
 import { moveTo } from '../machine/cores.ts';
 import type { Workbench } from '../workbench.ts';
 
-/** A PostgreSQL server that syncs what it commits. It may use all cores, as it would have a machine of its own. */
+/** A PostgreSQL server that syncs its commits. It may use all cores, as if on a separate machine. */
 export async function startDatabaseServer(bench: Workbench): Promise<PostgresServer> {
   const server = bench.use(await startPostgres({ sync: true, settings: { shared_buffers: '128MB' } }));
   const [pid] = readFileSync(join(server.data, 'postmaster.pid'), 'utf8').split('\n');

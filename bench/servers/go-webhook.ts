@@ -4,7 +4,10 @@ import { hasTool } from '../machine/tools.ts';
 import type { Workbench } from '../workbench.ts';
 import type { Server } from './server.ts';
 
-/** Starts Debian's `webhook`, a receiver in Go that runs a command for each delivery; undefined where it is not installed. */
+/**
+ * Starts Debian's `webhook`, a receiver in Go that runs a command for each delivery; undefined if it is not
+ * installed.
+ */
 export async function startGoWebhook(bench: Workbench): Promise<Server | undefined> {
   if (!hasTool('webhook', '-version')) return undefined;
   const folder = bench.folder();

@@ -18,7 +18,10 @@ export function graphqlPost(query: string, variables?: Readonly<Record<string, u
   };
 }
 
-/** Starts Portico and its GraphQL peers with the same users in memory, and checks that their answers are the same. */
+/**
+ * Starts Portico and its GraphQL peers with the same users in memory, and checks that their answers are
+ * equal.
+ */
 export async function startGraphqlServers(
   bench: Workbench,
   requests: readonly HttpRequest[],

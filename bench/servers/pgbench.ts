@@ -5,7 +5,7 @@ import { onCores } from '../machine/cores.ts';
 import { hasTool } from '../machine/tools.ts';
 import type { Workbench } from '../workbench.ts';
 
-/** Transactions per second of a script with 64 clients; undefined where pgbench is not installed. */
+/** Transactions per second of a script with 64 clients; undefined if pgbench is not installed. */
 export async function pgbench(bench: Workbench, url: string, script: string): Promise<number | undefined> {
   if (!hasTool('pgbench', '--version')) return undefined;
   const file = join(bench.folder(), 'script.sql');

@@ -1,4 +1,5 @@
-// Portico's management door with ten thousand series from the start: a service collects as many only over time.
+// Portico's management door with ten thousand series from the start; a service would collect as many only
+// over time.
 
 import { createListener } from '@portico/transport';
 import pino from 'pino';

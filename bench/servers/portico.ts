@@ -16,13 +16,13 @@ const PORT_VARIABLE: Readonly<Record<Door, string>> = {
 };
 
 export interface PorticoOptions {
-  /** A folder with an existing database; default an empty one. */
+  /** A folder with an existing database. Default: an empty folder. */
   readonly folder?: string;
   readonly env?: Readonly<Record<string, string>>;
   readonly onAllCores?: boolean;
-  /** The command's file; default that of the sources. */
+  /** The file of the command. Default: that of the sources. */
   readonly main?: string;
-  /** The doors that are open; default `door` alone. */
+  /** The doors to open. Default: only `door`. */
   readonly doors?: readonly Door[];
 }
 

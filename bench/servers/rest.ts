@@ -7,7 +7,7 @@ import { type PorticoOptions, startPortico } from './portico.ts';
 import type { Server } from './server.ts';
 import { sqliteDriver } from './sqlite-driver.ts';
 
-/** Starts Portico's REST door over this number of users on disk. */
+/** Starts Portico's REST door with this number of users on disk. */
 export async function startPorticoUsers(
   bench: Workbench,
   users: number,
@@ -18,7 +18,7 @@ export async function startPorticoUsers(
   return server;
 }
 
-/** Starts a peer over this number of users on disk, in a file like Portico's. */
+/** Starts a peer with this number of users on disk, in a file like Portico's. */
 export async function startUsersPeer(
   bench: Workbench,
   name: 'express-users' | 'express-lists' | 'fastify-users',
@@ -41,7 +41,7 @@ export async function startUsersServers(
   };
 }
 
-/** A request for each of the users up to this id. */
+/** One request for each user up to this id. */
 export function userRequests(
   users: number,
   headers: Readonly<Record<string, string>> = {},
@@ -49,7 +49,7 @@ export function userRequests(
   return Array.from({ length: users }, (_, i) => ({ method: 'GET', path: `/users/${i + 1}`, headers }));
 }
 
-/** Inserts users into the table that a server has created, up to this id. */
+/** Inserts users up to this id into the table that a server has created. */
 export function fill(file: string, users: number): void {
   const db = new DatabaseSync(file, { timeout: 20_000 });
   db.exec('PRAGMA synchronous=OFF');

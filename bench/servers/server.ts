@@ -13,18 +13,18 @@ const STOP_TIMEOUT = 10_000;
 export interface ServerOptions {
   /** The program and its arguments. */
   readonly command: readonly string[];
-  /** Environment, given the port to listen on. */
+  /** The environment, from the port to listen on. */
   readonly env: (port: number) => Readonly<Record<string, string>>;
   /** The working folder. */
   readonly folder: string;
-  /** The cores it is bound to, as `taskset` takes them. */
+  /** The cores to bind it to, in the format of `taskset`. */
   readonly cores: string | undefined;
 }
 
-/** A server in a process of its own. */
+/** A server in a separate process. */
 export interface Server extends AsyncDisposable {
   readonly pid: number;
-  /** Such as `http://127.0.0.1:4000`. */
+  /** The origin, such as `http://127.0.0.1:4000`. */
   readonly origin: string;
   readonly folder: string;
   /** Time from the start of the process until it accepted a connection, in milliseconds. */
@@ -34,7 +34,9 @@ export interface Server extends AsyncDisposable {
   stop(): Promise<void>;
 }
 
-/** Starts a server and waits until it accepts connections. Its output goes to a file, as that of a service does. */
+/**
+ * Starts a server and waits until it accepts connections. Its output goes to a file, like that of a service.
+ */
 export async function startServer(options: ServerOptions): Promise<Server> {
   const { command, env, folder, cores } = options;
   const port = await freePort();
@@ -52,7 +54,7 @@ export async function startServer(options: ServerOptions): Promise<Server> {
   const exit = once(child, 'exit');
   exit.catch(() => {});
   const kill = () => child.kill('SIGKILL');
-  // Before its files are removed.
+  // First, so that the server has ended before its files are removed.
   process.prependOnceListener('exit', kill);
   const hasEnded = () => child.exitCode !== null || child.signalCode !== null;
 
@@ -87,7 +89,7 @@ export async function startServer(options: ServerOptions): Promise<Server> {
   };
 }
 
-/** `taskset` becomes the program that it starts, so the pid is the server's. */
+/** `taskset` replaces itself with the program, so the pid is the server's. */
 function pidOf(child: ChildProcess): number {
   if (child.pid === undefined) throw new Error('a server has no process');
   return child.pid;

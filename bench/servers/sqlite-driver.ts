@@ -3,11 +3,11 @@ import { join } from 'node:path';
 
 export interface SqliteDriver {
   readonly name: 'better-sqlite3' | 'node:sqlite';
-  /** Why better-sqlite3 does not load. */
+  /** The reason why better-sqlite3 cannot be loaded. */
   readonly reason?: string;
 }
 
-/** The driver that the peers use on this Node: better-sqlite3 where it loads. */
+/** The peers' driver on this Node: better-sqlite3 if it can be loaded. */
 export function sqliteDriver(node: string): SqliteDriver {
   const script = `new (require('better-sqlite3'))(':memory:').prepare('SELECT 1').get()`;
   try {

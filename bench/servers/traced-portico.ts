@@ -4,11 +4,11 @@ import type { Workbench } from '../workbench.ts';
 import { MAIN } from './portico.ts';
 import type { Server } from './server.ts';
 
-/** Starts Portico's REST door under strace, which delays each sync by this many milliseconds, and nothing else. */
+/** Starts Portico's REST door under strace, which only delays each sync by this many milliseconds. */
 export async function startTracedPortico(bench: Workbench, delayed: number | undefined): Promise<Server> {
   const inject = delayed === undefined ? [] : ['-e', `inject=fsync,fdatasync:delay_enter=${delayed}ms`];
   const server = await bench.start({
-    // The tracer runs on the core of the load, so that it uses no time of the server's core.
+    // The tracer runs on the load's core, so that it takes no time from the server's core.
     onAllCores: true,
     command: [
       ...onCores(bench.cores.load),
@@ -20,7 +20,7 @@ export async function startTracedPortico(bench: Workbench, delayed: number | und
   });
   const [child = ''] = readFileSync(`/proc/${server.pid}/task/${server.pid}/children`, 'utf8').split(' ');
   const pid = Number(child);
-  // A program outlives its tracer.
+  // A traced program outlives its tracer, so both must be killed.
   const kill = (signal: NodeJS.Signals) => {
     try {
       process.kill(pid, signal);

@@ -11,7 +11,7 @@ import type { Server } from './server.ts';
 const ROOT = join(import.meta.dirname, '../..');
 const GUIDE = join(ROOT, 'docs/OBSERVABILITY.md');
 
-/** Takes what an SDK exports over OTLP, and drops it. */
+/** Receives an SDK's exports over OTLP, and discards them. */
 async function startCollector(bench: Workbench): Promise<string> {
   const collector = createServer((request, response) => {
     request.resume().on('end', () => response.setHeader('content-type', 'application/json').end('{}'));
@@ -22,7 +22,7 @@ async function startCollector(bench: Workbench): Promise<string> {
   return `http://127.0.0.1:${(collector.address() as AddressInfo).port}`;
 }
 
-/** The SDK as docs/OBSERVABILITY.md registers it, in a file. */
+/** Writes the SDK's setup from docs/OBSERVABILITY.md to a file. */
 function writeInstrumentation(folder: string): string {
   const [, code] = /`instrumentation\.ts`:\n\n```ts\n(.*?)```/s.exec(readFileSync(GUIDE, 'utf8')) ?? [];
   if (code === undefined) throw new Error(`${GUIDE} shows no instrumentation.ts`);
@@ -32,7 +32,10 @@ function writeInstrumentation(folder: string): string {
   return file;
 }
 
-/** Starts Portico's REST door with an SDK of OpenTelemetry that exports to a collector, over this number of users. */
+/**
+ * Starts Portico's REST door with an OpenTelemetry SDK that exports to a collector, and with this number of
+ * users.
+ */
 export async function startTracedUsers(
   bench: Workbench,
   users: number,

@@ -5,10 +5,10 @@ import type { StoredJob } from '../../test/proof/kill/store-reader.ts';
 import type { AuditResult } from './outcome.ts';
 import type { Store } from './store.ts';
 
-/** How long the open deliveries may take at the end, in milliseconds. */
+/** Time limit for the open deliveries at the end, in milliseconds. */
 const DRAIN = 120_000;
 
-/** Waits until all deliveries are handled; resolves to what is wrong with that. */
+/** Waits until all deliveries are handled; resolves to the problems found. */
 export async function drained(store: Store): Promise<readonly string[]> {
   const deadline = performance.now() + DRAIN;
   for (;;) {
@@ -20,7 +20,10 @@ export async function drained(store: Store): Promise<readonly string[]> {
   }
 }
 
-/** Compares the store with what clients were told, and with what handlers did. Nobody writes any more. */
+/**
+ * Compares the store with the acknowledgements that clients received and with the effects of handlers. Call
+ * it after the last write.
+ */
 export async function audit(store: Store, ledger: Ledger, effectsFile: string): Promise<AuditResult> {
   const acknowledged = [...ledger.deliveries].flatMap(([token, { known, event }]) =>
     known === 'acknowledged' ? [{ token, event }] : [],
@@ -44,7 +47,10 @@ export async function audit(store: Store, ledger: Ledger, effectsFile: string): 
   };
 }
 
-/** What is wrong with the jobs of acknowledged deliveries: each has one, which is done, and its handler has ended. */
+/**
+ * Problems with the jobs of acknowledged deliveries: each must have one job, which is done, and whose handler
+ * has ended.
+ */
 export function unhandled(
   acknowledged: readonly { readonly token: string; readonly event: string }[],
   jobs: readonly StoredJob[],

@@ -8,22 +8,22 @@ import type { Installation } from './installation.ts';
 export interface FaultContext {
   readonly installation: Installation;
   readonly random: Random;
-  /** The server, if the run has one of its own. */
+  /** The server, if the run has started its own. */
   readonly server: PostgresServer | undefined;
 }
 
 export interface Fault {
   readonly name: string;
-  /** Ends a process: what is measured of one over time needs others. */
+  /** Whether it ends a process: measurements of one process over time need other faults. */
   readonly endsProcess?: boolean;
-  /** Resolves once the cause is gone. */
+  /** Resolves once the cause is removed. */
   run(context: FaultContext): Promise<void>;
 }
 
 const SLOW_READERS = 20;
 const LONG_LIST = 'GET /users HTTP/1.1\r\nHost: localhost\r\n\r\n';
 
-/** Where several processes run, the first one is never ended. */
+/** With several processes, the first one is never ended. */
 const victim = ({ installation }: FaultContext) => installation.running.length - 1;
 
 const COMMON: readonly Fault[] = [
@@ -58,7 +58,7 @@ const COMMON: readonly Fault[] = [
   },
 ];
 
-/** The process may write to no file any more, as on a full disk, and then it may again. */
+/** For a while, the process may write to no file, as on a full disk. */
 const NO_WRITES: Fault = {
   name: 'writes to files fail',
   async run({ installation, random }) {
@@ -92,7 +92,7 @@ async function restart(server: PostgresServer | undefined, mode: 'fast' | 'immed
   await server?.start();
 }
 
-/** What can be done to a run on this machine. */
+/** The faults that this machine can inject. */
 export function faultsFor(engine: 'sqlite' | 'postgres', hasOwnServer: boolean): readonly Fault[] {
   if (engine === 'postgres') return [...COMMON, ...(hasOwnServer ? OF_POSTGRES : [])];
   try {
@@ -103,14 +103,14 @@ export function faultsFor(engine: 'sqlite' | 'postgres', hasOwnServer: boolean):
   }
 }
 
-/** The faults of a run one after the other, each as often as the others: the next one, so many of `total` having been. */
+/** The next fault of a run after `done` of `total` faults; all faults occur equally often. */
 export function nextFault(
   faults: readonly Fault[],
   engine: 'sqlite' | 'postgres',
   done: number,
   total: number,
 ): Fault | undefined {
-  // SQLite has one process, which has to live for long enough for its memory to be judged.
+  // On SQLite the only process must live long enough for a verdict on its memory.
   const mayEnd = engine === 'postgres' || done < total / 3;
   const possible = faults.filter(({ endsProcess = false }) => mayEnd || !endsProcess);
   return possible[done % possible.length];

@@ -8,21 +8,21 @@ export interface InstallationOptions {
   readonly processes: number;
 }
 
-/** A process with a name of its own; one that is started again is another. */
+/** A process with a unique name; a restarted process gets a new name. */
 export interface Running {
   readonly name: string;
   readonly portico: PorticoProcess;
 }
 
 const HANDLERS = join(import.meta.dirname, '../../test/proof/kill/handlers.ts');
-/** A process manager waits before it starts again what has ended, in milliseconds. */
+/** Delay before a process is restarted, in milliseconds, as with a process manager. */
 const RESTART_DELAY = 200;
 
-/** The processes of a service, each started again when it ends, as a process manager does. */
+/** The processes of a service. Each is restarted when it ends, as by a process manager. */
 export class Installation implements AsyncDisposable {
   readonly #options: InstallationOptions;
   readonly #running: (Running | undefined)[] = [];
-  /** Ends that nobody asked for. */
+  /** Unexpected ends of processes. */
   readonly ends: string[] = [];
   #runs = 0;
   #turn = 0;
@@ -35,7 +35,7 @@ export class Installation implements AsyncDisposable {
   static async start(options: InstallationOptions): Promise<Installation> {
     const installation = new Installation(options);
     try {
-      // One after the other: the first one migrates.
+      // One after another, because the first one migrates the schema.
       for (let place = 0; place < options.processes; place++) await installation.#begin(place);
     } catch (error) {
       await installation[Symbol.asyncDispose]();
@@ -52,13 +52,13 @@ export class Installation implements AsyncDisposable {
     return this.#running[place];
   }
 
-  /** One process after the other. */
+  /** Returns the processes in turn. */
   next(): PorticoProcess | undefined {
     const { running } = this;
     return running[this.#turn++ % running.length]?.portico;
   }
 
-  /** Ends a process by a signal and starts another one in its place; resolves once that is ready. */
+  /** Ends a process with a signal and starts another in its place; resolves once that is ready. */
   async replace(place: number, signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {
     const old = this.#running[place];
     this.#running[place] = undefined;
@@ -68,7 +68,7 @@ export class Installation implements AsyncDisposable {
     await this.#begin(place);
   }
 
-  /** Stops all as a signal does; resolves to what did not end with exit code 0. */
+  /** Stops all with SIGTERM; resolves to those that did not end with exit code 0. */
   async stop(): Promise<readonly string[]> {
     this.#isStopping = true;
     const ends = this.running.map(async ({ name, portico }) => {
@@ -103,7 +103,7 @@ export class Installation implements AsyncDisposable {
     void this.#watch(place, running);
   }
 
-  /** Starts a process again that has ended by itself. */
+  /** Restarts a process that has ended unexpectedly. */
   async #watch(place: number, running: Running): Promise<void> {
     const end = await running.portico.exited();
     if (this.#running[place] !== running || this.#isStopping) return;

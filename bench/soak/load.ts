@@ -8,13 +8,13 @@ import type { Random } from '../../test/support/random.ts';
 import type { Group, Recorder } from './recorder.ts';
 
 export interface LoadOptions {
-  /** The process that gets the next request. */
+  /** The process for the next request. */
   next(): PorticoProcess | undefined;
   readonly ledger: Ledger;
   readonly recorder: Recorder;
   readonly random: Random;
   readonly connections: number;
-  /** Requests per second of all connections, at most. */
+  /** Maximum requests per second over all connections. */
   readonly rate: number;
   readonly signal: AbortSignal;
 }
@@ -25,12 +25,12 @@ const READ = 'query ($id: ID!) { user(id: $id) { id name email } }';
 /** `nobody` has no handler. */
 const EVENTS = ['steady', 'steady', 'steady', 'steady', 'steady', 'ordered', 'ordered', 'failing', 'nobody'];
 const KEYS = 8;
-/** Users that a connection has created and changes. */
+/** Maximum users that a connection creates and then changes. */
 const MOST_OWN = 200;
 
 /**
- * Sends requests of all kinds to all doors until it is told to stop, and notes in the ledger what was acknowledged. What
- * fails is never sent again. Rejects when a reply is wrong.
+ * Sends requests of all kinds to all doors until told to stop, and records acknowledgements in the ledger. A
+ * failed request is never repeated. Rejects if a reply is wrong.
  */
 export async function runLoad(options: LoadOptions): Promise<void> {
   const { next, ledger, recorder, random, connections, rate, signal } = options;
@@ -38,7 +38,7 @@ export async function runLoad(options: LoadOptions): Promise<void> {
   const pause = (2 * 1_000 * connections) / rate;
   let sent = 0;
 
-  /** The reply of a request that succeeded; everything else is recorded as a failure. */
+  /** The reply to a successful request; any other outcome is recorded as a failure. */
   async function ask(
     group: Group,
     kind: string,
@@ -103,7 +103,7 @@ export async function runLoad(options: LoadOptions): Promise<void> {
     const { data } = JSON.parse(reply.text) as { data: { createUser: { id: string } } };
     return Number(data.createUser.id);
   }
-  /** Whether a change, or with undefined a removal, was acknowledged. */
+  /** Whether a change, or with undefined a deletion, was acknowledged. */
   async function change(id: number, to: UserContent | undefined): Promise<boolean> {
     ledger.changes(id, to);
     const reply =
@@ -133,7 +133,7 @@ export async function runLoad(options: LoadOptions): Promise<void> {
     await ask('management', path, 'management', 'GET', path);
   }
 
-  /** One connection; nobody else changes the users that it has created. */
+  /** One connection; only it changes the users that it has created. */
   async function connection(): Promise<void> {
     const own: (UserContent & { readonly id: number })[] = [];
     while (!signal.aborted) {
@@ -144,12 +144,12 @@ export async function runLoad(options: LoadOptions): Promise<void> {
       else if (kind < 0.45 || user === undefined) {
         const created = await create();
         if (created !== undefined) own.push(created);
-        // What it forgets stays as it is.
+        // A forgotten user stays unchanged.
         if (own.length > MOST_OWN) own.shift();
       } else if (kind < 0.55) {
         const to = content();
         const isKnown = await change(user.id, to);
-        // Nobody knows whether the other ones were changed.
+        // After a failure, it is unknown whether the user was changed.
         if (isKnown) own[place] = { id: user.id, ...to };
         else own.splice(place, 1);
       } else if (kind < 0.6) {
@@ -170,7 +170,7 @@ export async function runLoad(options: LoadOptions): Promise<void> {
   }
 }
 
-/** Why a request failed; undefined when it succeeded. A GraphQL result with errors is a 200 too. */
+/** Why a request failed; undefined if it succeeded. A GraphQL result with errors has status 200 too. */
 function failureOf({ status, headers, text }: Reply, door: string): string | undefined {
   if (status !== 200) return `${status} ${headers['x-error-code'] ?? ''}`.trim();
   if (door !== 'graphql') return undefined;

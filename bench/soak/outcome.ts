@@ -1,15 +1,17 @@
 import type { Sample } from './samples.ts';
 
-/** A fault as it happened. */
+/** A fault that was injected. */
 export interface FaultRecord {
   readonly name: string;
   /** Seconds since the start. */
   readonly at: number;
-  /** Milliseconds from the beginning of the fault until a write was acknowledged again; NaN when the run ended before. */
+  /**
+   * Milliseconds from the beginning of the fault to the next acknowledged write; NaN if the run ended before.
+   */
   readonly recoveredMs: number;
 }
 
-/** Everything that a run found out. */
+/** All findings of a run. */
 export interface Outcome {
   readonly engine: 'sqlite' | 'postgres';
   readonly command: string;
@@ -18,19 +20,19 @@ export interface Outcome {
   readonly seconds: number;
   readonly samples: readonly Sample[];
   readonly faults: readonly FaultRecord[];
-  /** Ends of processes that nobody asked for. */
+  /** Unexpected ends of processes. */
   readonly ends: readonly string[];
   readonly counts: ReadonlyMap<string, number>;
   readonly errors: ReadonlyMap<string, number>;
   readonly audit: AuditResult;
 }
 
-/** What the comparison of the store with what clients were told has shown. */
+/** The result of comparing the store with the acknowledgements. */
 export interface AuditResult {
   readonly users: number;
   readonly deliveries: number;
-  /** Deliveries whose handlers ended more than once, which a fault may cause. */
+  /** Deliveries that were handled more than once, which a fault may cause. */
   readonly handledAgain: number;
-  /** What was wrong; nothing is the proof. */
+  /** The problems found; an empty list is the proof. */
   readonly problems: readonly string[];
 }

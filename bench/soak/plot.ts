@@ -2,7 +2,7 @@ import { grouped } from '../measure/figures.ts';
 import { escaped, MUTED, picture, round } from '../report/svg.ts';
 import type { Point } from './slope.ts';
 
-/** A line without a label is drawn in grey, behind those that have one. */
+/** A line without a label is drawn in grey, behind the labelled ones. */
 export interface TimeLine {
   readonly label: string;
   readonly points: readonly Point[];
@@ -13,7 +13,7 @@ export interface TimePlot {
   readonly unit: string;
   readonly scale: 'linear' | 'logarithmic';
   readonly lines: readonly TimeLine[];
-  /** Moments to mark, in seconds. */
+  /** Times to mark, in seconds. */
   readonly marks: readonly number[];
 }
 
@@ -27,7 +27,7 @@ const COLORS = ['#2563eb', '#dc2626', '#16a34a', '#9333ea', '#ea580c', '#0891b2'
 /** Steps of a time axis, in minutes. */
 const STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 240];
 
-/** Lines over a linear axis of minutes, with vertical marks behind them; values that are no number leave a gap. */
+/** Lines over a linear axis of minutes, with vertical marks behind them; NaN leaves a gap. */
 export function drawTime({ title, unit, scale, lines, marks }: TimePlot): string {
   const values = lines.flatMap(({ points }) => points.map(({ value }) => value)).filter(Number.isFinite);
   const end = Math.max(1, ...lines.flatMap(({ points }) => points.map(({ at }) => at)));
@@ -81,14 +81,14 @@ function color(index: number): string {
   return COLORS[index % COLORS.length] ?? MUTED;
 }
 
-/** From zero by round steps up to a value or beyond. */
+/** From zero in even steps, up to at least a value. */
 function evenSteps(value: number): readonly number[] {
   const power = 10 ** Math.floor(Math.log10(value));
   const step = [0.2, 0.5, 1, 2].map((part) => part * power).find((each) => value / each <= 6) ?? power;
   return Array.from({ length: Math.ceil(value / step - 1e-9) + 1 }, (_, i) => i * step);
 }
 
-/** The powers of ten between two values, and the one below. */
+/** The powers of ten between two values, and the next lower one. */
 function powers(lowest: number, highest: number): readonly number[] {
   const first = Math.ceil(Math.log10(lowest) - 1e-9);
   const last = Math.floor(Math.log10(highest) + 1e-9);

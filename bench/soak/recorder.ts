@@ -1,13 +1,13 @@
 import { percentile } from '../measure/statistics.ts';
 
-/** What is measured together. */
+/** Kinds of requests that are measured together. */
 export type Group = 'writes' | 'reads' | 'management';
 
-/** What clients saw between two samples. */
+/** The clients' results between two samples. */
 export interface Window {
   readonly requests: number;
   readonly errors: number;
-  /** Milliseconds, by group; NaN where nothing succeeded. */
+  /** Milliseconds, by group; NaN if no request succeeded. */
   readonly p50: Readonly<Record<Group, number>>;
   readonly p99: Readonly<Record<Group, number>>;
 }
@@ -22,7 +22,7 @@ export class Recorder {
   #requests = 0;
   #failed = 0;
 
-  /** A request that succeeded, by its kind. */
+  /** Records a successful request by its kind. */
   succeeded(group: Group, kind: string, milliseconds: number): void {
     this.#latencies[group].push(milliseconds);
     this.#counts.set(kind, (this.#counts.get(kind) ?? 0) + 1);
@@ -35,17 +35,17 @@ export class Recorder {
     this.#failed++;
   }
 
-  /** How many succeeded since the start, by kind. */
+  /** Successful requests since the start, by kind. */
   get counts(): ReadonlyMap<string, number> {
     return this.#counts;
   }
 
-  /** How many failed since the start, by reason. */
+  /** Failed requests since the start, by reason. */
   get errors(): ReadonlyMap<string, number> {
     return this.#errors;
   }
 
-  /** What happened since the last call. */
+  /** The results since the last call. */
   take(): Window {
     const at = (percent: number) =>
       Object.fromEntries(

@@ -8,12 +8,12 @@ import { byProcess, inParts, memoryTrend, type Sample } from './samples.ts';
 import type { Point } from './slope.ts';
 
 const PARTS = 6;
-/** A heap takes some minutes to find its size, in seconds. */
+/** Time that a heap takes to reach its size, in seconds. */
 const ENOUGH = 1_800;
 const sum = (values: Iterable<number>) => [...values].reduce((total, value) => total + value, 0);
 const highest = (values: readonly number[]) => Math.max(...values.filter(Number.isFinite));
 
-/** The report as files: Markdown and its plots, by name. */
+/** The files of the report by name: Markdown and plots. */
 export function writeReport(outcome: Outcome): Readonly<Record<string, string>> {
   const { engine } = outcome;
   const plots = plotsOf(outcome);
@@ -112,7 +112,7 @@ function plotsOf({ samples, faults }: Outcome): Readonly<Record<string, string>>
     });
   const ofProcesses = (value: (usage: Sample['usages'][number]) => number) =>
     Array.from(byProcess(samples, value), ([label, line]) => ({ label, points: line }));
-  /** The process that lived longest, by its name, and the others. */
+  /** The longest-lived process by its name, and the others. */
   const longest = memoryTrend(samples)?.process;
   const named = (lines: ReturnType<typeof ofProcesses>) =>
     lines.map((line) => (line.label === longest ? line : { ...line, label: '' }));

@@ -16,7 +16,7 @@ import { postgresStore, sqliteStore } from './store.ts';
 
 export interface SoakOptions {
   readonly engine: 'sqlite' | 'postgres';
-  /** An empty PostgreSQL database; without one a server of its own is started. */
+  /** URL of an empty PostgreSQL database; without it, the run starts its own server. */
   readonly url: string | undefined;
   readonly minutes: number;
   readonly rate: number;
@@ -30,12 +30,12 @@ type Found = Omit<Outcome, 'command' | 'machine' | 'date'>;
 
 const CONNECTIONS = 16;
 const SAMPLES = 600;
-/** A run has so many faults, unless it is short. */
+/** Number of faults in a run, unless it is short. */
 const FAULTS = 120;
-/** Least time between two faults, in milliseconds. */
+/** Minimum time between two faults, in milliseconds. */
 const SHORTEST = 7_000;
 
-/** Runs the load and the faults for some minutes, and compares at the end. */
+/** Runs the load and the faults for some minutes, then compares the store with the acknowledgements. */
 export async function soak(options: SoakOptions): Promise<Found> {
   const { engine, minutes, rate, seed, say } = options;
   await using cleanup = new AsyncDisposableStack();
@@ -152,7 +152,7 @@ function acknowledged({ counts }: Recorder): number {
   return WRITES.reduce((sum, kind) => sum + (counts.get(kind) ?? 0), 0);
 }
 
-/** Whether the time has gone by without an end. */
+/** Resolves to whether the time passed without an abort. */
 function slept(milliseconds: number, signal: AbortSignal): Promise<boolean> {
   return delay(milliseconds, undefined, { signal }).then(
     () => true,

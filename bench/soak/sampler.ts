@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import type { Running } from './installation.ts';
 import type { Usage } from './samples.ts';
 
-/** What the processes use now; on Linux. Those that have just ended are left out. */
+/** Current resource use of the processes, on Linux; without those that have just ended. */
 export function usagesOf(running: readonly Running[]): readonly Usage[] {
   return running.flatMap(({ name, portico }) => {
     try {

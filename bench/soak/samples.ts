@@ -1,24 +1,24 @@
 import type { Window } from './recorder.ts';
 import { type Point, slopePerHour } from './slope.ts';
 
-/** What a process used at one moment. */
+/** The resource use of a process at one moment. */
 export interface Usage {
-  /** Which process: a restarted one is another. */
+  /** The name of the process; a restarted process has a new name. */
   readonly process: string;
   readonly memoryMiB: number;
   readonly descriptors: number;
 }
 
-/** One look at everything, so many seconds after the start. */
+/** A sample of all measurements, with its time since the start in seconds. */
 export interface Sample extends Window {
   readonly at: number;
   readonly usages: readonly Usage[];
 }
 
-/** A process starts, loads code and fills caches in this part of its life. */
+/** Share of a process's life in which it starts, loads code and fills caches. */
 const WARM_UP = 0.2;
 
-/** The memory of the process that lived longest, from when it was warm. */
+/** The memory of the longest-lived process after its warm-up. */
 export interface MemoryTrend {
   readonly process: string;
   readonly seconds: number;
@@ -43,7 +43,7 @@ export function byProcess(
   return found;
 }
 
-/** The trend of the memory; undefined without two samples of one process. */
+/** The trend of memory; undefined without two samples of one process. */
 export function memoryTrend(samples: readonly Sample[]): MemoryTrend | undefined {
   const all = [...byProcess(samples, ({ memoryMiB }) => memoryMiB)];
   const [longest] = all.toSorted(([, a], [, b]) => b.length - a.length);
@@ -61,7 +61,7 @@ export function memoryTrend(samples: readonly Sample[]): MemoryTrend | undefined
   };
 }
 
-/** The same samples with their median p50 and worst p99, in so many parts of equal time. */
+/** Condenses samples into `parts` of equal time, with their median p50 and worst p99. */
 export function inParts(samples: readonly Sample[], parts: number): readonly (readonly Sample[])[] {
   const end = samples.at(-1)?.at ?? 0;
   const groups = Map.groupBy(samples, ({ at }) => Math.min(parts - 1, Math.floor((at / end) * parts)));

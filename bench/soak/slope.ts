@@ -1,10 +1,12 @@
-/** A point in time, in seconds since the start, with a value. */
+/** A value at a time, in seconds since the start. */
 export interface Point {
   readonly at: number;
   readonly value: number;
 }
 
-/** By how much the values grow in an hour: the slope of the line that fits them best. NaN for fewer than two moments. */
+/**
+ * Growth of the values per hour: the slope of the best-fitting line. NaN for fewer than two distinct times.
+ */
 export function slopePerHour(points: readonly Point[]): number {
   const count = points.length;
   const mean = (of: (point: Point) => number) => points.reduce((sum, point) => sum + of(point), 0) / count;

@@ -3,12 +3,12 @@ import type { StoreContent } from '../../test/proof/kill/ledger.ts';
 import { readStore, type StoredJob } from '../../test/proof/kill/store-reader.ts';
 import { readContent, readJobs } from '../../test/proof/replicas/store.ts';
 
-/** Reads the database beside the service, or after it. */
+/** Reads the database during or after the run. */
 export interface Store {
   content(): Promise<StoreContent>;
   jobs(): Promise<readonly StoredJob[]>;
   openJobs(): Promise<number>;
-  /** Fails unless the file is whole. */
+  /** Rejects unless the file is intact. */
   check(): Promise<void>;
 }
 

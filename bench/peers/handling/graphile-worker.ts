@@ -16,7 +16,7 @@ await handleBacklog(async (url) => {
           ...(key === null ? {} : { queueName: key }),
         })),
       ),
-    // Its settings for many short jobs: they are fetched ahead, and completed together.
+    // Its settings for many short jobs: it prefetches them and completes them in batches.
     work: (onHandled) =>
       run({
         connectionString: url,

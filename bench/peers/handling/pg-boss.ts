@@ -16,7 +16,7 @@ await handleBacklog(async (url, inOrder) => {
         QUEUE,
         keys.map((key) => ({ data: BODY, ...(key === null ? {} : { singletonKey: key }) })),
       ),
-    // Its handlers get batches, which are completed together; the next batch is fetched at once.
+    // Its handlers receive batches, which are completed together; it fetches the next batch at once.
     work: (onHandled) =>
       boss.work(
         QUEUE,

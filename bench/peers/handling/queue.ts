@@ -1,10 +1,10 @@
 import { text } from 'node:stream/consumers';
 import { setTimeout as delay } from 'node:timers/promises';
 
-/** What a round is to do, as it comes from the input. */
+/** The parameters of a round, read from standard input. */
 interface Round {
   readonly url: string;
-  /** The number of keys that the jobs share; 0: they are in no order. */
+  /** The number of keys that the jobs share; 0: unordered. */
   readonly keys: number;
   readonly jobs: number;
   readonly seconds: number;
@@ -12,18 +12,18 @@ interface Round {
 
 /** A queue on an empty PostgreSQL database. */
 export interface Queue {
-  /** Stores one job per key; null: in no order. */
+  /** Stores one job per key; null: unordered. */
   enqueue(keys: readonly (string | null)[]): Promise<unknown>;
-  /** Handles all jobs; calls `onHandled` in each handler. */
+  /** Handles all jobs; each handler calls `onHandled`. */
   work(onHandled: () => void): unknown;
 }
 
 export const BODY = { event: 'payment_received', data: { amount: 100, currency: 'EUR' } };
-/** What each queue may run at the same time. */
+/** Maximum concurrent jobs of each queue. */
 export const CONCURRENCY = 16;
 const CHUNK = 1_000;
 
-/** Stores a backlog, handles it for some seconds, and writes how many jobs it handled per second. */
+/** Stores a backlog, handles it for some seconds, and writes the number of jobs handled per second. */
 export async function handleBacklog(open: (url: string, inOrder: boolean) => Promise<Queue>): Promise<void> {
   const { url, keys, jobs, seconds } = JSON.parse(await text(process.stdin)) as Round;
   const queue = await open(url, keys > 0);

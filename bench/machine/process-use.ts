@@ -1,7 +1,10 @@
 import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 
-/** Resident memory of a process in megabytes (2^20 bytes), now and at its peak since it started or `resetPeak`. */
+/**
+ * Resident memory of a process in megabytes (2^20 bytes), now and at its peak since it started or
+ * `resetPeak`.
+ */
 export interface MemoryUse {
   readonly now: number;
   readonly peak: number;

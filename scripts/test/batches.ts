@@ -22,8 +22,8 @@ const SHARED = [
 ];
 
 /**
- * What a test that needs a process of its own uses, itself or by a helper: other processes, a server of PostgreSQL that
- * it stops, and the memory, clock, environment and listeners of its process.
+ * What a test that needs a process of its own uses, itself or by a helper: other processes, a server of
+ * PostgreSQL that it stops, and the memory, clock, environment and listeners of its process.
  */
 const OWN_PROCESS = new RegExp(
   [
@@ -56,7 +56,10 @@ const LONGEST = 12;
 /** What a file takes that was not measured, in seconds. */
 const UNKNOWN = 0.3;
 
-/** Divides the test files of a project into batches, the longest first. `seconds` has those that were measured. */
+/**
+ * Divides the test files of a project into batches, the longest first. `seconds` has those that were
+ * measured.
+ */
 export function batches(
   root: string,
   files: readonly string[],

@@ -14,7 +14,9 @@ import { closedInConsole, exposedDoors, securedBy, securityAdvice } from './door
 import { checkSchema } from './doors.ts';
 import { createService, describeUnfinished, reportUnfinished, type Service } from './service.ts';
 
-/** Time after the pre-stop delay at which a stop that exceeds its own deadlines is forced, in milliseconds. */
+/**
+ * Time after the pre-stop delay at which a stop that exceeds its own deadlines is forced, in milliseconds.
+ */
 const FORCED_EXIT = 10_000;
 
 /**

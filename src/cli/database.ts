@@ -26,8 +26,8 @@ import {
 import { usages } from './usages.ts';
 
 /**
- * `portico backup`. Resolves to the exit code: 0 when the backup is written and checked, 130 when interrupted. Rejects
- * with UsageError, ConfigError, BackupError or DatabaseOpenError.
+ * `portico backup`. Resolves to the exit code: 0 when the backup is written and checked, 130 when
+ * interrupted. Rejects with UsageError, ConfigError, BackupError or DatabaseOpenError.
  */
 export async function backupCommand(argv: readonly string[]): Promise<number> {
   const args = readArguments(usages.backup, argv);
@@ -118,8 +118,8 @@ export async function restoreCommand(argv: readonly string[]): Promise<number> {
 const PENDING = 3;
 
 /**
- * `portico migrate`. Resolves to the exit code: 0 when the schema is up to date, 3 when --check finds that it is not.
- * Rejects with UsageError, ConfigError or DatabaseOpenError.
+ * `portico migrate`. Resolves to the exit code: 0 when the schema is up to date, 3 when --check finds that it
+ * is not. Rejects with UsageError, ConfigError or DatabaseOpenError.
  */
 export async function migrateCommand(argv: readonly string[]): Promise<number> {
   const args = readArguments(usages.migrate, argv);

@@ -40,8 +40,8 @@ import {
 import { usages } from './usages.ts';
 
 /**
- * `portico send`. Resolves to the exit code: 0 when every delivery was accepted, 1 when one was refused or got no
- * answer, 130 when interrupted. Rejects with UsageError or ConfigError.
+ * `portico send`. Resolves to the exit code: 0 when every delivery was accepted, 1 when one was refused or
+ * got no answer, 130 when interrupted. Rejects with UsageError or ConfigError.
  */
 export async function sendCommand(argv: readonly string[]): Promise<number> {
   const args = readArguments(usages.send, argv);
@@ -364,7 +364,10 @@ function givenSecret(args: CommandArguments): string | undefined {
   return read.text;
 }
 
-/** All headers of a delivery, signed with the current time. Throws UsageError when it cannot be signed or sent. */
+/**
+ * All headers of a delivery, signed with the current time. Throws UsageError when it cannot be signed or
+ * sent.
+ */
 export function signedHeaders(
   { layout, sign }: SendAs,
   delivery: Omit<UnsignedDelivery, 'timestamp'>,

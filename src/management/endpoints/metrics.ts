@@ -5,7 +5,10 @@ import type { ManagementEndpoint } from '../management-endpoint.ts';
 import { jsonReply, jsonTextReply } from '../management-errors.ts';
 import type { Operation } from '../operations.ts';
 
-/** The metrics endpoint: the names of all meters (CONTRACT.md#management-bodies), and the measurements of each. */
+/**
+ * The metrics endpoint: the names of all meters (CONTRACT.md#management-bodies), and the measurements of
+ * each.
+ */
 export function metricsEndpoint(metrics: Metrics): ManagementEndpoint {
   return {
     id: 'metrics',

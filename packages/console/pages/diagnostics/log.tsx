@@ -48,8 +48,7 @@ export function Log({ route: { query } }: { route: Route }) {
     append(held.current);
     held.current = [];
   }, [isPaused, append]);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: follows new lines unless the user has scrolled
-  // up.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: new lines scroll the list to its end.
   useEffect(() => {
     const list = place.current;
     if (list !== null && isAtEnd.current) list.scrollTop = list.scrollHeight;

@@ -28,7 +28,7 @@ async function main(): Promise<number> {
   const [minutes, rate] = [Number(values.minutes), Number(values.rate)];
   const seed = Number(values.seed ?? Math.floor(Math.random() * 2 ** 32));
   if (!(minutes > 0 && rate > 0 && Number.isFinite(seed)))
-    return say(`numbers above 0, please\n\n${USAGE}`, 2);
+    return say(`the numbers must be above 0\n\n${USAGE}`, 2);
   if (values.url !== undefined) {
     if (!LOOPBACK.test(new URL(values.url).hostname))
       return say('--url: only a database of this machine\n', 2);

@@ -1,17 +1,17 @@
-/** One change that makes the program wrong, and the test that has to find it. */
+/** A change that breaks a promise of the program, and the test that must find it. */
 export interface Sabotage {
-  /** What is promised, as TESTING.md says it. */
+  /** The promise, as listed in TESTING.md. */
   readonly promise: string;
-  /** What the change does. */
+  /** Describes the change. */
   readonly change: string;
-  /** From the root of the repository; `from` stands in it once. */
+  /** Relative to the root of the repository; contains `from` once. */
   readonly file: string;
   readonly from: string;
   readonly to: string;
   readonly test: string;
 }
 
-/** The sabotages of the promises that matter most. */
+/** The sabotages of the most important promises. */
 export const SABOTAGES: readonly Sabotage[] = [
   {
     promise: 'What was acknowledged survives a power cut',

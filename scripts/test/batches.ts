@@ -7,7 +7,7 @@ export interface Batch {
   readonly files: readonly string[];
 }
 
-/** Folders whose files share processes, unless they need one of their own. */
+/** Folders whose files share processes, unless a file needs its own. */
 const SHARED = [
   ...[
     'src/',
@@ -22,8 +22,8 @@ const SHARED = [
 ];
 
 /**
- * What a test that needs a process of its own uses, itself or by a helper: other processes, a server of
- * PostgreSQL that it stops, and the memory, clock, environment and listeners of its process.
+ * Code in a test or its helpers that requires a separate process: other processes, a PostgreSQL server that
+ * the test stops, and the memory, clock, environment and listeners of its process.
  */
 const OWN_PROCESS = new RegExp(
   [
@@ -38,27 +38,26 @@ const OWN_PROCESS = new RegExp(
     .join('|'),
 );
 
-/** Helpers that use such things on behalf of no single test. */
+/** Helpers that use such things for all tests alike. */
 const HELPERS: ReadonlySet<string> = new Set([
   'test/support/postgres.ts',
   'test/support/postgres-template.ts',
   'test/support/proof-settings.ts',
 ]);
 
-/** Files that judge how their own process gets on, which nothing in their text shows. */
+/** Files that measure their own process, which their text does not show. */
 const ALONE: ReadonlySet<string> = new Set([
   'src/sql/sqlite-writer/checkpointer.test.ts',
   'src/telemetry/event-loop.test.ts',
 ]);
 
-/** How many seconds a shared process takes, about. What is longer runs alone. */
+/** Approximate duration of a shared process, in seconds. A longer file runs alone. */
 const LONGEST = 12;
-/** What a file takes that was not measured, in seconds. */
+/** Assumed duration of a file that was never measured, in seconds. */
 const UNKNOWN = 0.3;
 
 /**
- * Divides the test files of a project into batches, the longest first. `seconds` has those that were
- * measured.
+ * Divides the test files of a project into batches, longest first. `seconds` contains the measured durations.
  */
 export function batches(
   root: string,
@@ -84,7 +83,7 @@ export function batches(
     .map((batch, index) => ({ name: `batch-${index + 1}`, files: batch.files }));
 }
 
-/** Whether the tests of a file leave their process to others as they found it. */
+/** Whether the tests of a file leave their process unchanged for others. */
 export function canShare(root: string, file: string): boolean {
   return SHARED.some((folder) => file.startsWith(folder)) && !ALONE.has(file) && !needsProcess(root, file);
 }

@@ -1,13 +1,14 @@
 /**
  * Runs the tests.
  *
- *     npm test               everything, with a third of the rounds of each long proof
- *     npm run proof          the files with long proofs, with all of their rounds
- *     npm test -- <start>    the test files whose path starts so
- *     npm test -- --record   also records how long each file takes
+ *     npm test               all tests, with a third of the rounds of each long proof
+ *     npm run proof          the long proofs, with all of their rounds
+ *     npm test -- <start>    the test files whose path begins with <start>
+ *     npm test -- --record   also records the duration of each file
  *
- * Files that need no process of their own share a few: starting Node and loading the service takes longer than most of
- * them. What takes longest begins first. One PostgreSQL server serves all files that need an empty database.
+ * Most files share a few processes, because starting Node and loading the service takes longer than running
+ * most of them. The longest files start first. One PostgreSQL server serves all files that need an empty
+ * database.
  */
 import { globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join, relative, sep } from 'node:path';
@@ -25,14 +26,14 @@ const PATTERNS = [
   ...['src/**/*.test.ts', 'packages/**/*.test.ts', 'test/**/*.test.ts', 'scripts/**/*.test.ts'],
   'bench/{load,measure,report,soak}/*.test.ts',
 ];
-/** Files that take less are not recorded. */
+/** Files that take less time are not recorded, in seconds. */
 const RECORDED = 1;
-/** More than a machine has: many tests wait for a process, a disk or a client most of the time. */
+/** More than the machine's cores, because many tests wait for a process, a disk or a client. */
 const AT_ONCE = 4;
 const TIMEOUT = 600_000;
 const CONNECTIONS = '400';
 
-/** What Node tells of a test that has ended. */
+/** The part of Node's event for a finished test that is used here. */
 interface Ended {
   readonly nesting: number;
   readonly file?: string;
@@ -57,19 +58,19 @@ function testFiles(): readonly string[] {
 }
 
 mkdirSync(join(ROOT, 'build'), { recursive: true });
-/** A folder of this run alone: two runs may be under way. */
+/** A folder for this run only, because two runs may overlap. */
 const BATCHES = mkdtempSync(join(ROOT, 'build/test-batches-'));
 process.once('exit', () => rmSync(BATCHES, { recursive: true, force: true }));
 process.once('SIGINT', () => process.exit(130)).once('SIGTERM', () => process.exit(143));
 
-/** A test that ends the process fails the batch: the tests behind it have not run. */
+/** Fails a batch whose test ends the process, because the tests after it have not run. */
 const WHOLE = `import { after } from 'node:test';
 let ended = false;
 after(() => { ended = true; });
 process.once('exit', () => { if (!ended) process.exitCode = 1; });
 `;
 
-/** The path of a file that runs the tests of a batch in one process. */
+/** The file that runs the tests of a batch in one process. */
 function entryOf({ name, files }: Batch): string {
   const [only] = files;
   if (files.length === 1 && only !== undefined) return join(ROOT, only);

@@ -149,11 +149,11 @@ function addOutside(app: FastifyInstance, basePath: string): void {
   app.setNotFoundHandler((request, reply) => refuse(NOT_FOUND, request, reply));
   addFrontPage(app, {
     title: 'Portico: management',
-    about: 'The management door: health, metrics and the inside of the service.',
+    about: 'The management door: health, metrics and the internals of the service.',
     paths: {
       [basePath]: 'The management endpoints.',
-      '/livez': 'Whether the process lives, for an orchestrator.',
-      '/readyz': 'Whether it takes requests, for a balancer.',
+      '/livez': 'Whether the process is alive, for an orchestrator.',
+      '/readyz': 'Whether it accepts requests, for a load balancer.',
     },
   });
 }

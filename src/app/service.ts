@@ -324,8 +324,8 @@ async function answerOn(configured: number | undefined, readiness: Readiness, lo
     configured !== undefined
       ? 'shutdown.preStopDelay says so'
       : interval === undefined
-        ? 'clients may be on their way'
-        : `/readyz is probed every ${seconds(interval)} s and has to be seen failing`;
+        ? 'requests may be in flight'
+        : `/readyz is probed every ${seconds(interval)} s and must be seen failing`;
   log.info({ preStopDelay: milliseconds }, `answering for ${seconds(milliseconds)} s more: ${why}`);
   await delay(milliseconds);
 }

@@ -60,7 +60,7 @@ export function openWebhookDoor({
     traceOf: tracing?.traceOf,
   });
   const description =
-    "Part of the processor's time that handling may have; below 1 while acknowledging needs it";
+    'Share of the processor time that handling may use; below 1 while acknowledging needs it';
   metrics.gauge('webhook.handling.share', { description }, () => door.share());
   const { 'webhook.maxBytesInFlight': max, 'webhook.maxBodyBytes': usual } = config.settings;
   const app = listener('webhook', webhookErrors, new BodyBudget({ max, usual }));

@@ -52,7 +52,7 @@ export async function createToken(argv: readonly string[]): Promise<number> {
     ...(scopes.every((scope) => SCOPE.test(scope))
       ? []
       : ['--scopes needs scopes, like users:read,users:write']),
-    ...(expiresAt === undefined ? ['--expires needs days like 90d, or a time to come like 2027-01-31'] : []),
+    ...(expiresAt === undefined ? ['--expires needs days like 90d, or a future time like 2027-01-31'] : []),
   ];
   if (expiresAt === undefined || problems.length > 0) throw args.misuse(...problems);
 
@@ -151,7 +151,7 @@ export async function hashPasswordCommand(argv: readonly string[]): Promise<numb
   const args = readArguments(usages.hashPassword, argv);
   if (args.words.length > 0) {
     throw new UsageError([
-      'A password is no argument, where others can see it; type it when asked, or send it to standard input',
+      'A password must not be an argument, which other users can see; type it when asked, or pipe it to standard input',
     ]);
   }
   const password = process.stdin.isTTY ? await askTwice() : await readAll();
@@ -167,7 +167,7 @@ export async function hashPasswordCommand(argv: readonly string[]): Promise<numb
 
 async function askTwice(): Promise<string | undefined> {
   const [password, again] = (await readHidden('Password: ', 'Again: ')) ?? [];
-  if (again !== password) throw new UsageError(['The two are not the same']);
+  if (again !== password) throw new UsageError(['The passwords differ']);
   return password;
 }
 

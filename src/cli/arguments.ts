@@ -86,7 +86,7 @@ export async function runPart(
   if (load === undefined) {
     const problem =
       name === undefined || name.startsWith('-')
-        ? `${command} needs one of ${names.join(', ')} behind it`
+        ? `${command} needs one of ${names.join(', ')} after it`
         : `${quote(name)} is not one of ${names.join(', ')}${didYouMean(name, names)}`;
     throw new UsageError([problem], command);
   }

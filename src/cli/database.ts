@@ -92,7 +92,7 @@ export async function restoreCommand(argv: readonly string[]): Promise<number> {
   );
   endWithReader();
   using signal = interruption();
-  const question = `Put ${from} in the place of ${file}, which is kept beside it?`;
+  const question = `Replace ${file} with ${from}? The previous database is kept beside it.`;
   if (existsSync(file) && !args.has('--yes') && !(await confirmed(question, signal))) {
     note('Nothing was restored.');
     return signal.aborted ? INTERRUPTED : 1;
@@ -103,13 +103,13 @@ export async function restoreCommand(argv: readonly string[]): Promise<number> {
     if (args.has('--json')) {
       await printJson({ path: file, bytes, rows, kept: kept ?? null });
     } else {
-      const before = kept === undefined ? '' : `The database that was there is ${kept}.\n`;
+      const before = kept === undefined ? '' : `The previous database is kept as ${kept}.\n`;
       await print(`Restored ${file}: ${describeCopy(bytes, rows)}.\n${before}`);
     }
     return 0;
   } catch (error) {
     if (!signal.aborted) throw error;
-    note('Interrupted; the database is as it was.');
+    note('Interrupted; the database is unchanged.');
     return INTERRUPTED;
   }
 }
@@ -160,7 +160,7 @@ export async function moveCommand(argv: readonly string[]): Promise<number> {
     await printJson({ complete, resumed, alreadyComplete, tables: tables ?? null });
   } else if (tables === undefined) {
     note(
-      'Interrupted. Run it again with the same arguments to go on; until then no service starts on the target.',
+      'Interrupted. To resume, run it again with the same arguments; until it is complete, no service starts on the target.',
     );
   } else await print(describeMove(tables, alreadyComplete));
   return tables === undefined ? INTERRUPTED : 0;
@@ -227,7 +227,7 @@ export async function openExisting({ settings }: Config, topic: string): Promise
   const url = settings['database.url'];
   const { engine, place } = databaseAt(url);
   if (place === ':memory:') {
-    throw misuse('The database is sqlite::memory:, into which only the service can look');
+    throw misuse('The database is sqlite::memory:, which only the service itself can read');
   }
   // Opening would create the database, and an empty list would hide that this is the wrong folder.
   if (engine === 'sqlite' && !place.startsWith('file:') && !existsSync(place)) {

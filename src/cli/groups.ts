@@ -1,6 +1,6 @@
 import { runPart } from './arguments.ts';
 
-// Commands that consist of parts. Each part is loaded when it is called: a list needs nothing of a replay.
+// Commands with subcommands. Each is loaded on call: a list needs none of the code of a replay.
 
 const DELIVERIES = new Map([
   ['list', async () => (await import('./deliveries/list.ts')).listDeliveries],

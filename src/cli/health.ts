@@ -159,7 +159,7 @@ export function ownDoor(
   const port = settings[`${door}.port`];
   const socketPath = socketPathOf(port);
   if (port === 0) {
-    return { problem: `the port of the ${door} door is 0, a free one; say --url for where it is` };
+    return { problem: `the port of the ${door} door is 0, a free one; give its URL with --url` };
   }
   const file = settings['tls.cert'];
   const place = socketPath === undefined ? `${reachable(settings.host)}:${port}` : 'localhost';
@@ -170,7 +170,9 @@ export function ownDoor(
   try {
     return { url: new URL(`https://${place}${path}`), certificate: readFileSync(file, 'utf8') };
   } catch {
-    return { problem: `the certificate ${file} of tls.cert cannot be read; say --url for where the door is` };
+    return {
+      problem: `the certificate ${file} of tls.cert cannot be read; give the URL of the door with --url`,
+    };
   }
 }
 

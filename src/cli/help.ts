@@ -53,7 +53,7 @@ function sectionOf({ topic, words, about, options, examples = [] }: CommandUsage
 const configuration: HelpSection = {
   title: 'Configuration',
   about:
-    'Options of the configuration can be given too; it is read as the service reads it, from options, environment ' +
+    'Options of the configuration are accepted too. It is read as for the service: from options, environment ' +
     'and configuration module. "portico help" lists them.',
 };
 
@@ -140,8 +140,8 @@ export function serviceHelp(): readonly HelpSection[] {
     {
       title: 'Renamed events',
       about:
-        'Signed sources of these schemes rename events of their senders, unless webhook.sources.<name>.events says ' +
-        "otherwise. Handlers, forward addresses and --event take either name; a handler under the sender's own name wins.",
+        "Signed sources of these schemes rename their senders' events, unless webhook.sources.<name>.events says " +
+        "otherwise. Handlers, forward addresses and --event take either name; a handler for the sender's name takes precedence.",
       lines: renamedEvents().map(({ scheme, event, names }) => ({
         head: scheme,
         text: `${names.join(', ')} ${names.length === 1 ? 'is' : 'are'} ${event}`,
@@ -150,8 +150,8 @@ export function serviceHelp(): readonly HelpSection[] {
     {
       title: 'Precedence',
       about:
-        'An option wins over the environment variable behind it, the variable over the configuration module, the ' +
-        'module over the default. [_FILE]: the variable with _FILE behind its name may name a file that holds the value.',
+        'An option takes precedence over the environment variable after it, the variable over the configuration module, the ' +
+        'module over the default. [_FILE]: the variable with the suffix _FILE may name a file that contains the value.',
     },
   ];
 }

@@ -60,7 +60,7 @@ export async function sendCommand(argv: readonly string[]): Promise<number> {
   // A body from --body names its event itself, unless a header names it.
   const isNamed = body === undefined || sendAs.layout.event.kind === 'header';
   if (event !== named && isNamed)
-    note(`Sent as ${printable(event)}, the sender's own name for ${printable(named)}.`);
+    note(`Sent as ${printable(event)}, the sender's name for ${printable(named)}.`);
 
   using signal = interruption();
   const sending = { receiver, sendAs, event, data, body, headers, id: args.value('--id'), count };
@@ -134,7 +134,7 @@ export function receiverOf(given: string | undefined, config: Config, { path, ow
     return { url };
   }
   if (!ownPath) {
-    throw misuse('/webhook itself takes a token, no signature; say --source or --url to choose a receiver');
+    throw misuse('/webhook itself takes a token, not a signature; choose a receiver with --source or --url');
   }
   const own = ownDoor(config, 'webhook', path);
   if ('problem' in own) throw misuse(own.problem);
@@ -389,7 +389,7 @@ export function signedHeaders(
 export function noAnswer({ origin }: URL, error: unknown): string {
   const { code, message, name } = innermost(error) as NodeJS.ErrnoException;
   if (code === 'ECONNREFUSED') {
-    return `Nothing listens at ${origin}; start it with "portico serve", or say --url for where it is.`;
+    return `Nothing listens at ${origin}; start it with "portico serve", or give its URL with --url.`;
   }
   if (name === 'TimeoutError') return `${origin} did not answer within 30 seconds.`;
   return `${origin} gave no answer: ${message || code}.`;

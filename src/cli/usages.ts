@@ -8,26 +8,26 @@ interface CommandOption extends OptionRule {
 
 /** How a command is called. */
 export interface CommandUsage {
-  /** The command with its subcommand, as written behind `portico` and `portico help`. */
+  /** The command with its subcommand, as written after `portico` and `portico help`. */
   readonly topic: string;
-  /** What follows the topic, such as `<id>`. */
+  /** The words after the topic, such as `<id>`. */
   readonly words: string;
-  /** Maximum number of words that are no options. Default: 0. */
+  /** Maximum number of positional words. Default: 0. */
   readonly maxWords?: number;
   readonly about: string;
   readonly options: readonly CommandOption[];
   readonly examples?: readonly string[];
-  /** Whether it reads no configuration, and so takes none of its options. Default: false. */
+  /** Whether it reads no configuration, and so accepts none of its options. Default: false. */
   readonly standalone?: boolean;
 }
 
-/** Options that several commands have. */
+/** Options that several commands share. */
 const json: CommandOption = {
   flag: '--json',
   description: 'Prints one JSON document instead of text.',
 };
 
-/** The answer to a question that a command would ask on a terminal. */
+/** Answers the question that a command would ask on a terminal. */
 const yes: CommandOption = {
   flag: '--yes',
   description: 'Skips the confirmation on a terminal.',
@@ -309,7 +309,7 @@ const otherUsages = {
   hashPassword: {
     topic: 'hash-password',
     words: '[--argon2id]',
-    // A password given as an argument has a message of its own.
+    // A password given as an argument gets a specific message.
     maxWords: Number.POSITIVE_INFINITY,
     about:
       'Asks for a password twice, or reads it from standard input, and prints its scrypt hash for MANAGEMENT_PASSWORD.',

@@ -107,7 +107,7 @@ export default defineConfig({
       '--log-level must be one of fatal, error, warn, info, debug, trace, silent, not "loud"',
       '--host needs a value; write --host=<value> for one that begins with "-"',
       '--graphql-port is given more than once',
-      'a word behind "--graphql-port" and its value is not expected; put a value with spaces in quotes',
+      'a word after "--graphql-port" and its value is not expected; put a value with spaces in quotes',
       'DATABASE_URL must be sqlite:<file>, sqlite::memory: or postgres://<user>:<password>@<host>/<database>',
       'WEBHOOK_SECRET is empty; unset it to leave the door unsecured',
       'SHUTDOWN_PRE_STOP_DELAY must be a whole number from 0 to 300000 (milliseconds), not "1s"',
@@ -302,12 +302,12 @@ describe('cross checks', () => {
   for (const key of ['management.include', 'management.exclude'] as const) {
     test(`${key} names endpoints that are there`, () => {
       assert.deepEqual(check({ [key]: ['helth', 'Thread-Dump', '*', 'beans'] }), [
-        `${key} names helth, which is no endpoint; did you mean health?`,
-        `${key} names beans, which is no endpoint`,
+        `${key} names helth, which is not an endpoint; did you mean health?`,
+        `${key} names beans, which is not an endpoint`,
       ]);
       assert.deepEqual(check({ [key]: ['greeting'] }, { endpoints: [{ id: 'greeting' }] }), []);
       assert.deepEqual(check({ [key]: ['greting'] }, { endpoints: [{ id: 'greeting' }] }), [
-        `${key} names greting, which is no endpoint; did you mean greeting?`,
+        `${key} names greting, which is not an endpoint; did you mean greeting?`,
       ]);
       assert.deepEqual(check({ [key]: ['helth'] }, { broken: [key] }), []);
     });
@@ -316,7 +316,7 @@ describe('cross checks', () => {
   test('management.endpointAccess names every endpoint once, and none that is not there', () => {
     const access = (...entries: string[]) => check({ 'management.endpointAccess': entries });
     assert.deepEqual(access('shutdwon=unrestricted', 'loggers=none', 'Log-gers=read-only'), [
-      'management.endpointAccess names shutdwon, which is no endpoint; did you mean shutdown?',
+      'management.endpointAccess names shutdwon, which is not an endpoint; did you mean shutdown?',
       'management.endpointAccess names Log-gers twice; keep one of them',
     ]);
     assert.deepEqual(access('heapdump=unrestricted', 'env=none'), []);

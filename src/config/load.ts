@@ -236,7 +236,7 @@ function unknownEndpoint({ code }: CrossCheckInput, key: OptionKey, id: string):
   const known = [...takenEndpoints, ...code.endpoints.map((endpoint) => endpoint.id)];
   const same = comparableEndpointId(id);
   if (known.some((each) => comparableEndpointId(each) === same)) return [];
-  return [`${key} names ${id}, which is no endpoint${didYouMean(id, known)}`];
+  return [`${key} names ${id}, which is not an endpoint${didYouMean(id, known)}`];
 }
 
 /** A typing error in an id would leave that endpoint open. */

@@ -174,7 +174,7 @@ describe('flags', () => {
   test('a stray word is a problem and shown only where it cannot be part of a secret', () => {
     assert.deepEqual(problems(['now']), ['"now" is not expected; an option begins with "--"']);
     const [problem = ''] = problems(['--webhook-secret', 'correct', 'horse']);
-    assert.match(problem, /behind "--webhook-secret"/);
+    assert.match(problem, /after "--webhook-secret"/);
     assert.doesNotMatch(problem, /horse/);
   });
 

@@ -100,7 +100,7 @@ function suggest(flag: string, rules: OptionRules): string {
 /** Shows a word only if no option before it can have a secret value. */
 function strayWord(text: string, behind: string | undefined): string {
   if (behind === undefined) return `${quote(text)} is not expected; an option begins with "--"`;
-  return `a word behind ${quote(behind)} and its value is not expected; put a value with spaces in quotes`;
+  return `a word after ${quote(behind)} and its value is not expected; put a value with spaces in quotes`;
 }
 
 /** One word of the command line. */

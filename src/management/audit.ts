@@ -30,7 +30,7 @@ export function auditEventsEndpoint(
 
   return {
     id: 'auditevents',
-    about: 'Who was refused and who did what (?principal=&after=2026-01-01T00:00Z&type=).',
+    about: 'Refusals and actions (?principal=&after=2026-01-01T00:00Z&type=).',
     routes: () => ({
       '/auditevents': {
         async get(ctx) {
@@ -58,7 +58,7 @@ function timeOf(text: string | undefined): number | undefined {
   // URLSearchParams decodes the plus sign of a time zone as a space.
   const time = TIME.test(text) ? Date.parse(text.replace(' ', '+')) : Number.NaN;
   if (Number.isNaN(time)) {
-    throw new HttpProblem(400, 'AUDIT_QUERY', 'after has to be a time of ISO 8601 like 2026-01-01T00:00:00Z');
+    throw new HttpProblem(400, 'AUDIT_QUERY', 'after must be an ISO 8601 time such as 2026-01-01T00:00:00Z');
   }
   return time;
 }

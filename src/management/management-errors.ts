@@ -53,7 +53,7 @@ export const FORBIDDEN = new HttpProblem(403, 'FORBIDDEN', 'This user does not h
 
 /** The refusal of a method; `allow` lists the methods that the path takes. */
 export function methodNotAllowed(allow: string): HttpProblem {
-  const message = 'The path does not take this method; Allow names those that it takes';
+  const message = 'The path does not support this method; Allow lists those that it supports';
   return new HttpProblem(405, 'METHOD_NOT_ALLOWED', message, { headers: { allow } });
 }
 

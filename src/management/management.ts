@@ -81,7 +81,7 @@ export const management: FastifyPluginAsync<ManagementOptions> = async (app, giv
 /** Listed on the page for browsers, but not in JSON. */
 const CONSOLE_LINK = {
   path: '/console',
-  about: 'The console: the service at a glance, and what a person can do with it.',
+  about: 'The console: the service at a glance, and actions for people.',
 };
 
 /** Every endpoint for which the options provide data, exposed or not. */

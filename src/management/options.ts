@@ -97,7 +97,7 @@ export function basePrefix(basePath: string): string {
   const prefix = basePath.replace(/\/+$/, '');
   if (basePath === '' || (prefix !== '' && !BASE_PATH.test(prefix))) {
     throw new ManagementOptionsError(
-      `The base path ${JSON.stringify(basePath)} is no plain path. Use one like /actuator, or /.`,
+      `The base path ${JSON.stringify(basePath)} is not a plain path. Use one like /actuator, or /.`,
     );
   }
   return prefix;

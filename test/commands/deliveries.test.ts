@@ -204,13 +204,13 @@ test('a folder without a database is said, and stays without one', async () => {
   const memory = await runPortico(['deliveries', 'list', '--database-url=sqlite::memory:'], {
     cwd: folder.path,
   });
-  assert.match(memory.stderr, /into which only the service can look/);
+  assert.match(memory.stderr, /which only the service itself can read/);
 });
 
 test('wrong usage is exit code 2, with what may be meant', async () => {
   await using folder = await temporaryFolder();
   for (const [args, message] of [
-    [[], 'deliveries needs one of list, show, tail, replay, discard behind it'],
+    [[], 'deliveries needs one of list, show, tail, replay, discard after it'],
     [['lst'], '"lst" is not one of list, show, tail, replay, discard; did you mean list?'],
     [['list', '--statsu', 'dead'], '"--statsu" is not an option of deliveries list; did you mean --status?'],
     [['list', '--database-ulr=x'], 'did you mean --database-url?'],
@@ -219,9 +219,9 @@ test('wrong usage is exit code 2, with what may be meant', async () => {
     [['list', 'x'], 'deliveries list takes nothing but options'],
     [['show'], 'show needs the id of a delivery'],
     [['show', 'a', '--raw', '--json'], '--raw and --json exclude each other'],
-    [['replay'], 'say which deliveries: by their ids, or with --dead'],
-    [['replay', '--yes'], 'say which deliveries: by their ids, or with --dead'],
-    [['replay', 'a', '--dead'], 'name ids, or say what the deliveries have in common; not both'],
+    [['replay'], 'select deliveries by id, or with --dead'],
+    [['replay', '--yes'], 'select deliveries by id, or with --dead'],
+    [['replay', 'a', '--dead'], 'give either ids or a filter, not both'],
     [['discard', '--dead', '--status', 'pending'], '--dead and --status mean different deliveries'],
     [['tail', '--since', '1h'], '"--since" is not an option of deliveries tail'],
   ] as const) {

@@ -67,7 +67,7 @@ test('by id: what can be replayed is, the rest is said', async () => {
   assert.equal(bad.code, 1);
   assert.deepEqual(bad.stdout.split('\n'), [
     '0 deliveries replayed.',
-    `${open[0]}: it is still open; wait for its end, or discard it first.`,
+    `${open[0]}: it is still open; wait until it ends, or discard it first.`,
     `${gone[0]}: nothing handles it now.`,
     'no\\u001bsuch: there is no such delivery.',
     '',
@@ -142,7 +142,7 @@ test('discard: what is open or dead, nothing else', async () => {
   const open = await storeDeliveries(database, 'paid', 3);
   const { code, stdout } = await folder.portico('deliveries', 'discard', ...done, ...open.slice(0, 1));
   assert.equal(code, 1);
-  assert.equal(stdout, `1 delivery discarded.\n${done[0]}: nothing of it is open or dead.\n`);
+  assert.equal(stdout, `1 delivery discarded.\n${done[0]}: it has no open or dead jobs.\n`);
   const rest = await folder.portico('deliveries', 'discard', '--event', 'paid');
   assert.equal(rest.stdout, '2 deliveries discarded.\n');
   assert.equal(await count(database, { status: 'discarded' }), 3);

@@ -208,7 +208,7 @@ describe('send', () => {
     assert.deepEqual([code, stdout], [1, '']);
     assert.equal(
       stderr,
-      `portico: Nothing listens at http://127.0.0.1:${address.port}; start it with "portico serve", or say --url for where it is.\n`,
+      `portico: Nothing listens at http://127.0.0.1:${address.port}; start it with "portico serve", or give its URL with --url.\n`,
     );
   });
 
@@ -219,7 +219,7 @@ describe('send', () => {
       [['--source', 'githbu'], '--source names no sender of webhook.sources; did you mean github?'],
       [['--source', 'x'], 'there are standard, svix, github'],
       [['--scheme', 'github'], '--scheme github needs --secret or --secret-file'],
-      [['--scheme', 'github', '--secret', 'canary'], 'say --source or --url'],
+      [['--scheme', 'github', '--secret', 'canary'], 'a receiver with --source or --url'],
       [['--scheme', 'hmac', '--secret', 'canary', '--url', 'http://h'], 'needs --signature-header'],
       [['--scheme', 'standard', '--secret', 'canary', '--url', 'http://h'], 'must begin with whsec_'],
       [['--secret', 'canary', '--secret-file', 'x'], 'exclude each other'],
@@ -234,7 +234,7 @@ describe('send', () => {
       [['--source', 'github', '--event', 'a\nb'], 'Invalid character'],
       [['--header', 'x'], '--header must be like'],
       [['--url', 'ftp://h'], '--url must be an http or https URL'],
-      [['--webhook-port', '0'], 'say --url for where it is'],
+      [['--webhook-port', '0'], 'give its URL with --url'],
       [['--count', '0'], '--count must be a whole number above 0'],
     ] as const) {
       const { code, stdout, stderr } = await send(args);

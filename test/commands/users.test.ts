@@ -117,7 +117,7 @@ test('a wrong call of the commands says what is expected', async () => {
     [[], /users needs one of list, import, export/],
     [['imprt'], /did you mean import/],
     [['import'], /needs a file/],
-    [['import', 'users.txt'], /say --format csv, ndjson or json/],
+    [['import', 'users.txt'], /add --format csv, ndjson or json/],
     [['import', 'none.csv'], /cannot be read/],
     [['export', 'x', '--format', 'xml'], /takes csv or ndjson/],
     [['export', '--json'], /needs a file/],

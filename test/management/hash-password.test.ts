@@ -45,7 +45,7 @@ test('what cannot be hashed is explained, with exit code 2', () => {
     [
       'a',
       ['hunter2'],
-      'A password is no argument, where others can see it; type it when asked, or send it to standard input',
+      'A password must not be an argument, which other users can see; type it when asked, or pipe it to standard input',
     ],
   ] as const) {
     assert.deepEqual(hash(input, ...args), { status: 2, stdout: '', stderr: `portico: ${message}\n` });
@@ -91,7 +91,7 @@ test('both can be pasted at once', { skip: noTerminal }, async () => {
 test('two different ones, or none, are no password', { skip: noTerminal }, async () => {
   const different = await type('one\r', 'two\r');
   assert.equal(different.code, 2);
-  assert.match(different.screen, /The two are not the same/);
+  assert.match(different.screen, /The passwords differ/);
   for (const end of ['\x03', '\x04']) {
     const { screen, code } = await type(`one${end}`);
     assert.equal(code, 1);

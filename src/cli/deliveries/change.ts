@@ -94,11 +94,11 @@ function checkSelection(args: CommandArguments, filter: DeliveryFilter): void {
   const named = args.words.length > 0;
   const filtered = Object.keys(filter).length > 0;
   if (named && filtered) {
-    throw args.misuse('name ids, or say what the deliveries have in common; not both');
+    throw args.misuse('give either ids or a filter, not both');
   }
   if (!named && !filtered) {
     throw args.misuse(
-      'say which deliveries: by their ids, or with --dead, --status, --event, --source, --since, --until or --text',
+      'select deliveries by id, or with --dead, --status, --event, --source, --since, --until or --text',
     );
   }
 }
@@ -140,9 +140,9 @@ async function countMatching(pages: Pages, signal: AbortSignal): Promise<number 
 /** Why an action did not change a delivery. */
 export const REFUSALS = {
   'not-found': 'there is no such delivery',
-  open: 'it is still open; wait for its end, or discard it first',
+  open: 'it is still open; wait until it ends, or discard it first',
   'no-handler': 'nothing handles it now',
-  settled: 'nothing of it is open or dead',
+  settled: 'it has no open or dead jobs',
 } as const;
 
 export type Refusal = keyof typeof REFUSALS;
@@ -323,7 +323,7 @@ function describe({ action, matched, result, named }: BulkReport): readonly stri
   if (stopped !== undefined) {
     const seen = done + [...refused.values()].reduce((sum, count) => sum + count, 0);
     lines.push(
-      `Stopped after ${seen.toLocaleString('en-US')} of ${matched.toLocaleString('en-US')}; the others are unchanged. Run it again to go on.`,
+      `Stopped after ${seen.toLocaleString('en-US')} of ${matched.toLocaleString('en-US')}; the others are unchanged. Run it again to continue.`,
     );
   }
   return lines;

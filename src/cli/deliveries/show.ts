@@ -37,7 +37,7 @@ function describe(found: DeliveryDetail, now: number): readonly string[] {
     ['Delivery', id],
     ['Status', status],
     ['Event', eventText(found) ?? 'none in the delivery'],
-    ['Source', source === '' ? 'none, it came to /webhook' : source],
+    ['Source', source === '' ? 'none, sent to /webhook' : source],
     ['Received', `${new Date(receivedAt).toISOString()}, ${formatSpan(now - receivedAt)} ago`],
     ['Body', `${counted(size, 'byte', 'bytes')}, ${contentType ?? 'no content type'}`],
     ['Data at', dataPointer === '' ? 'the whole body' : dataPointer],

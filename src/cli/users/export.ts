@@ -37,7 +37,7 @@ export async function exportCommand(argv: readonly string[]): Promise<number> {
   if (args.has('--json')) await printJson({ complete: isComplete, users, resumed });
   else if (isComplete) await print(`Exported ${counted(users, 'user', 'users')}.\n`);
   if (isComplete) return 0;
-  note('Interrupted. Run it again to go on.');
+  note('Interrupted. Run it again to resume.');
   return INTERRUPTED;
 }
 

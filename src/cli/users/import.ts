@@ -61,7 +61,7 @@ export async function importCommand(argv: readonly string[]): Promise<number> {
   }
   await tally.print(args.has('--json'), signal.aborted);
   if (signal.aborted) {
-    note(position === undefined ? 'Interrupted.' : 'Interrupted. Run it again to go on.');
+    note(position === undefined ? 'Interrupted.' : 'Interrupted. Run it again to resume.');
     return INTERRUPTED;
   }
   return tally.refused > 0 ? 1 : 0;
@@ -120,7 +120,7 @@ export function formatOf(file: string, given: string | undefined): ImportFormat 
   if (format !== undefined) return format;
   throw misuse(
     given === undefined
-      ? 'The name of the file tells no format; say --format csv, ndjson or json'
+      ? 'The file name does not tell the format; add --format csv, ndjson or json'
       : '--format takes csv, ndjson or json',
   );
 }
@@ -198,9 +198,7 @@ export class ImportTally {
       note(`Line ${line}: ${printable(reason)}.`);
     if (this.#refused > NAMED) note(`And ${(this.#refused - NAMED).toLocaleString('en-US')} more.`);
     if (this.#skipped > 0) {
-      note(
-        `Went on behind line ${this.#skipped.toLocaleString('en-US')}, up to which it was imported before.`,
-      );
+      note(`Resumed after line ${this.#skipped.toLocaleString('en-US')}, where the previous import ended.`);
     }
     const refused = this.#refused === 0 ? '' : `, refused ${counted(this.#refused, 'line', 'lines')}`;
     await print(`Imported ${counted(this.#created, 'user', 'users')}${refused}.\n`);

@@ -93,10 +93,10 @@ interface ConsoleGuardOptions extends Pick<ConsoleView, 'hosts' | 'role' | 'loca
 const problem = (message: string) => new HttpProblem(403, 'CONSOLE_REFUSED', message);
 
 const REMOTE = problem(
-  'The console is open to this machine alone, or with credentials: set MANAGEMENT_USER and MANAGEMENT_PASSWORD',
+  'The console is open only to this machine, or with credentials: set MANAGEMENT_USER and MANAGEMENT_PASSWORD',
 );
-const HOST = problem('The Host header is no name of this door; HTTP_HOSTS adds names');
-const ORIGIN = problem('An action has to come from the console itself');
+const HOST = problem('The Host header does not name this door; HTTP_HOSTS adds names');
+const ORIGIN = problem('An action must come from the console itself');
 const HEADER = problem(`An action needs the header ${ACTION_HEADER}`);
 
 /** The hook of everything below the console. The base path's hook runs before it and checks credentials. */

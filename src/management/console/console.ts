@@ -198,6 +198,6 @@ function readTest(body: unknown) {
   throw new HttpProblem(
     400,
     'TEST_DELIVERY',
-    'The body has to be like {"source":"","event":"new_commit","data":{}}',
+    'The body must be like {"source":"","event":"new_commit","data":{}}',
   );
 }

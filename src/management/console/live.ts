@@ -113,7 +113,7 @@ const MAX_STREAMS = 32;
 const MAX_WAITING = 1024 * 1024;
 const HEADERS = { 'x-content-type-options': 'nosniff' } as const;
 
-const WRONG_TOPIC = new HttpProblem(400, 'CONSOLE_TOPIC', `topics has to name some of ${TOPICS.join(', ')}`);
+const WRONG_TOPIC = new HttpProblem(400, 'CONSOLE_TOPIC', `topics must name some of ${TOPICS.join(', ')}`);
 const TOO_MANY = new HttpProblem(503, 'CONSOLE_STREAMS', 'Too many consoles are open', {
   headers: { 'retry-after': '10' },
 });

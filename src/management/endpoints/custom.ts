@@ -44,7 +44,7 @@ export function customEndpoint(endpoint: CustomEndpoint, timeoutMs = 10_000): Ma
 
   return {
     id,
-    about: 'An endpoint that was added to this service.',
+    about: 'A custom endpoint of this service.',
     routes: () => ({
       ...(segment?.optional !== false && { [`/${id}`]: operationsAt(undefined) }),
       ...(segment !== undefined && { [`/${id}/{${segment.name}}`]: operationsAt(segment) }),
@@ -95,5 +95,5 @@ function json(answer: unknown, id: string): string {
     cause = error;
   }
   if (text !== undefined) return text;
-  throw new CustomEndpointError(`What the endpoint ${id} returned is no JSON`, { cause });
+  throw new CustomEndpointError(`The endpoint ${id} returned a value that JSON cannot represent`, { cause });
 }

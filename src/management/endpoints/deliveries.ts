@@ -90,9 +90,13 @@ export function deliveriesEndpoint(
 
 const NO_DELIVERY = new HttpProblem(404, 'NO_DELIVERY', 'There is no such delivery');
 const CONFLICTS = {
-  open: new HttpProblem(409, 'DELIVERY_OPEN', 'The delivery is still open; wait for its end, or discard it'),
+  open: new HttpProblem(
+    409,
+    'DELIVERY_OPEN',
+    'The delivery is still open; wait until it ends, or discard it',
+  ),
   'no-handler': new HttpProblem(409, 'NO_HANDLER', 'Nothing handles this delivery now'),
-  settled: new HttpProblem(409, 'DELIVERY_SETTLED', 'Nothing of the delivery is open or dead'),
+  settled: new HttpProblem(409, 'DELIVERY_SETTLED', 'The delivery has no open or dead jobs'),
 } as const;
 
 function readAction(body: unknown): 'replay' | 'discard' {
@@ -103,7 +107,7 @@ function readAction(body: unknown): 'replay' | 'discard' {
   throw new HttpProblem(
     400,
     'DELIVERY_ACTION',
-    'The body has to be {"action":"replay"} or {"action":"discard"}',
+    'The body must be {"action":"replay"} or {"action":"discard"}',
   );
 }
 

@@ -23,7 +23,7 @@ const PROFILE_BUSY = new HttpProblem(429, 'CPU_PROFILE_BUSY', 'A CPU profile is 
 const BAD_SECONDS = new HttpProblem(
   400,
   'CPU_PROFILE_SECONDS',
-  `seconds has to be a whole number from 1 to ${MAX_SECONDS}`,
+  `seconds must be a whole number from 1 to ${MAX_SECONDS}`,
 );
 
 /**

@@ -57,7 +57,7 @@ export function healthEndpoint(view: HealthView): ManagementEndpoint {
 
   return {
     id: 'health',
-    about: 'Whether everything that this service needs is well.',
+    about: 'The health of this service and its dependencies.',
     routes: () => ({
       '/health': {
         get: ({ headers }) => whenReady(checkWhole(), (report) => replyWhole(report, headers.accept)),

@@ -34,7 +34,7 @@ export function loggersEndpoint(loggers: Loggers): ManagementEndpoint {
 
   return {
     id: 'loggers',
-    about: 'What each part of the service logs. A POST of {"configuredLevel":"debug"} changes it.',
+    about: 'The level of every logger. A POST of {"configuredLevel":"debug"} changes it.',
     routes: () => ({
       '/loggers': { get: (ctx) => jsonReply(ctx, describeAll()) },
       '/loggers/{name}': {
@@ -60,7 +60,7 @@ function readChange(body: unknown, query: RequestContext['query']) {
   const level = configuredLevel === null ? undefined : LEVELS.get(String(configuredLevel).toUpperCase());
   if (configuredLevel !== null && (typeof configuredLevel !== 'string' || level === undefined)) {
     const levels = [...LEVELS.keys()].join(', ');
-    throw new HttpProblem(400, 'LOG_LEVEL', `configuredLevel has to be one of ${levels}, or null`);
+    throw new HttpProblem(400, 'LOG_LEVEL', `configuredLevel must be one of ${levels}, or null`);
   }
   return { level, forMs: duration === null ? undefined : readFor(duration) };
 }
@@ -72,7 +72,7 @@ function asObject(body: unknown): Readonly<Record<string, unknown>> {
     throw new HttpProblem(
       400,
       'LOGGER',
-      'The body has to be an object with configuredLevel, and for if wanted',
+      'The body must be an object with configuredLevel and, optionally, for',
     );
   }
   return body as Readonly<Record<string, unknown>>;
@@ -81,7 +81,11 @@ function asObject(body: unknown): Readonly<Record<string, unknown>> {
 function readFor(duration: unknown): number {
   const forMs = typeof duration === 'string' ? parseDuration(duration) : undefined;
   if (forMs === undefined || forMs === 0 || forMs > DAY) {
-    throw new HttpProblem(400, 'DURATION', 'for has to be an ISO 8601 duration of at most a day, like PT10M');
+    throw new HttpProblem(
+      400,
+      'DURATION',
+      'for must be an ISO 8601 duration of at most a day, such as PT10M',
+    );
   }
   return forMs;
 }

@@ -76,7 +76,7 @@ export function envEndpoint(environment: Environment, show: ShowValue): Manageme
 
   return {
     id: 'env',
-    about: 'Where every setting comes from, the strongest source first.',
+    about: 'The source of every setting, strongest source first.',
     routes: () => ({
       '/env': { get: (ctx) => jsonTextReply(ctx, bodyFor(ctx.query.pattern)) },
       '/env/{toMatch}': {

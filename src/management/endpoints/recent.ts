@@ -33,7 +33,7 @@ export function historyEndpoint(history: History): ManagementEndpoint {
 const WRONG_QUERY = new HttpProblem(
   400,
   'HISTORY_QUERY',
-  `window has to be one of ${HISTORY_WINDOWS.join(', ')}, and after a time in milliseconds`,
+  `window must be one of ${HISTORY_WINDOWS.join(', ')}, and after a time in milliseconds`,
 );
 
 /** The logtail endpoint: the last log entries, with the redactions of the log. */
@@ -56,7 +56,7 @@ export function logTailEndpoint(tail: LogTail): ManagementEndpoint {
   };
 }
 
-const WRONG_NUMBER = new HttpProblem(400, 'LOG_NUMBER', 'after has to be the number of a log entry');
+const WRONG_NUMBER = new HttpProblem(400, 'LOG_NUMBER', 'after must be the number of a log entry');
 
 /**
  * The requests endpoint: the last replies of all doors by route. Recording them costs nothing while no client

@@ -84,7 +84,7 @@ export function openApiEndpoint(documents: ApiDocuments): ManagementEndpoint {
 
   return {
     id: 'openapi',
-    about: 'What each door takes and answers: OpenAPI 3.1, and the schema of GraphQL.',
+    about: 'The API of each door: OpenAPI 3.1, and the schema of GraphQL.',
     routes: () => ({
       '/openapi': { get: (ctx) => documentReply(documents, ctx), fast: false },
       '/openapi/{door}': { get: part, fast: false },

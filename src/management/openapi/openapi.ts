@@ -54,7 +54,7 @@ export function managementApi({ endpoints, users, prefix, exposed }: ManagementA
     prefix === '' ? /^\/(?!livez$|readyz$)/ : new RegExp(`^${prefix.replaceAll('.', '\\.')}(?:/|$)`);
   return {
     door: 'management',
-    about: 'Health, metrics and the inside of the service.',
+    about: 'Health, metrics and the internals of the service.',
     refusal: { type: 'application/json', schema: named('ManagementError') },
     schemas: managementSchemas,
     ...(users.length > 0 && {
@@ -93,8 +93,8 @@ const health = (id: string, summary: string) => ({
 
 /** The probes, which are outside the base path. */
 const probesApi: EndpointPaths = {
-  '/livez': { get: health('readLiveness', 'Whether the process lives') },
-  '/readyz': { get: health('readReadiness', 'Whether the service takes requests') },
+  '/livez': { get: health('readLiveness', 'Whether the process is alive') },
+  '/readyz': { get: health('readReadiness', 'Whether the service accepts requests') },
 };
 
 const build = object({ artifact: text(), name: text(), version: text(), 'group?': text(), 'time?': text() });
@@ -105,7 +105,7 @@ const number = { type: 'number' } as const;
  * of the configuration.
  */
 const coreApi: EndpointPaths = {
-  '/health': { get: health('readHealth', 'Whether everything that the service needs is well') },
+  '/health': { get: health('readHealth', 'The health of the service and its dependencies') },
   '/health/{path}': {
     get: {
       ...health('readHealthPart', 'One component or group, at any depth'),
@@ -159,7 +159,7 @@ const coreApi: EndpointPaths = {
   '/env': {
     get: read(
       'readEnvironment',
-      'Where every setting comes from',
+      'The source of every setting',
       object({
         activeProfiles: listOf(text()),
         defaultProfiles: listOf(text()),
@@ -174,7 +174,7 @@ const coreApi: EndpointPaths = {
   '/env/{toMatch}': {
     get: read(
       'readProperty',
-      'One setting, and what each source says of it',
+      'One setting, and its value in each source',
       object({
         property: object({ source: text(), value: {} }),
         activeProfiles: listOf(text()),
@@ -204,7 +204,7 @@ const coreApi: EndpointPaths = {
 };
 
 const ANSWER: ApiOperation['replies'][number] = {
-  description: 'What the operation returns: a text, bytes, or any other value as JSON.',
+  description: 'The result: a text, bytes, or any other value as JSON.',
   content: { 'text/plain; charset=utf-8': text(), 'application/octet-stream': {}, ...json({}) },
 };
 
@@ -236,7 +236,7 @@ function customApi(endpoint: CustomEndpoint): EndpointPaths {
         })),
       ],
       ...(verb === 'write' ? { body: { required: false, content: json({}) } } : {}),
-      replies: isWrite ? { 200: ANSWER, 204: { description: 'Done, nothing to say.' } } : { 200: ANSWER },
+      replies: isWrite ? { 200: ANSWER, 204: { description: 'Done, without a result.' } } : { 200: ANSWER },
       refusals: isWrite ? [...FAILURES, ...WRITE_REFUSALS] : FAILURES,
     };
   }
@@ -284,7 +284,7 @@ const recentApi: EndpointPaths = {
       'The last entries of the log',
       object({ lines: listOf(object({ number: integer(), entry: { type: 'object' } })) }),
       {
-        parameters: [queryParameter('after', 'Only entries behind the one with this number.', integer())],
+        parameters: [queryParameter('after', 'Only entries after the one with this number.', integer())],
         refusals: ['LOG_NUMBER'],
       },
     ),
@@ -298,7 +298,7 @@ const recentApi: EndpointPaths = {
           object({
             number: integer('Since the start.'),
             door: text(),
-            route: text('Its template; `none` for a path that there is not.'),
+            route: text('Its template; `none` for an unknown path.'),
             method: text(),
             status: integer(),
             endedAt: TIME,
@@ -328,7 +328,7 @@ const runtimeApi: EndpointPaths = {
       parameters: [queryParameter('includedNames', 'The names of the meters to show.', listOf(text()))],
       replies: {
         200: {
-          description: 'As Accept asks for it.',
+          description: 'In the format that Accept prefers.',
           content: {
             'text/plain; version=0.0.4; charset=utf-8': exposition,
             'application/openmetrics-text; version=1.0.0; charset=utf-8': exposition,
@@ -354,7 +354,7 @@ const runtimeApi: EndpointPaths = {
       summary: 'The stacks of the main thread and every worker',
       replies: {
         200: {
-          description: 'As Accept asks for it.',
+          description: 'In the format that Accept prefers.',
           content: {
             ...json(
               object({

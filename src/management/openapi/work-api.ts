@@ -16,7 +16,7 @@ import { LOG_LEVELS } from '../../telemetry/log-level.ts';
 import { MEDIA_TYPES } from '../management-errors.ts';
 import { type EndpointPaths, json, read, WRITE_REFUSALS } from './shapes.ts';
 
-const LOGGER = pathParameter('name', 'The name of a logger; ROOT is that of all.', text());
+const LOGGER = pathParameter('name', 'The name of a logger; ROOT is the parent of all.', text());
 const DELIVERY = pathParameter('id', 'The id of a delivery.', text());
 const LEVELS = LOG_LEVELS.map((level) => (level === 'silent' ? 'OFF' : level.toUpperCase()));
 const done = { 204: { description: 'Done.' } };
@@ -26,11 +26,11 @@ const summary = {
   id: text(),
   source: text('The name of a signed source; empty for /webhook.'),
   event: textOrNull(),
-  senderEvent: textOrNull("The event by the sender's own name."),
+  senderEvent: textOrNull("The sender's name for the event."),
   status: oneOfTexts(DELIVERY_STATUSES),
   receivedAt: TIME,
   attempts: integer(),
-  size: integer('Of the body, in bytes.'),
+  size: integer('Size of the body, in bytes.'),
 };
 
 const job = object({
@@ -44,10 +44,10 @@ const job = object({
 
 const FILTERS: Readonly<Record<(typeof FILTER_FIELDS)[number], string>> = {
   status: 'The status of the deliveries.',
-  event: "Their event, by the sender's own name or by the one that its source gives it.",
+  event: "Their event, by the sender's name or the name in Portico.",
   source: 'Their source.',
   since: 'The earliest time of receipt: ISO 8601, or an age like 2h.',
-  until: 'The time of receipt before which they came.',
+  until: 'The time of receipt before which deliveries match.',
   text: 'A text in their bodies.',
 };
 
@@ -56,7 +56,7 @@ export const workApi: EndpointPaths = {
   '/loggers': {
     get: read(
       'listLoggers',
-      'What each part of the service logs',
+      'The level of every logger',
       object({ levels: listOf(text()), loggers: mapOf(named('Logger')), groups: { type: 'object' } }),
     ),
   },
@@ -67,14 +67,14 @@ export const workApi: EndpointPaths = {
     }),
     post: {
       id: 'changeLogger',
-      summary: 'Changes what a part of the service logs',
+      summary: 'Changes the level of a logger',
       parameters: [LOGGER, queryParameter('for', 'How long, in ISO 8601: PT10M.', text())],
       body: {
         required: false,
         content: json(
           object({
             'configuredLevel?': {
-              ...textOrNull('In any case; null for that of ROOT.'),
+              ...textOrNull('In any case; null inherits the level of ROOT.'),
               examples: LEVELS,
             },
             'for?': textOrNull('How long, in ISO 8601: PT10M.'),
@@ -117,7 +117,7 @@ export const workApi: EndpointPaths = {
         ...summary,
         contentType: textOrNull(),
         dataPointer: text('Where the data is in the body.'),
-        'trace?': text('The traceparent that it came with, and its tracestate.'),
+        'trace?': text('Its traceparent and tracestate.'),
         jobs: listOf(job),
         'body?': { description: 'A short JSON body.' },
         'bodyBase64?': text('The beginning of any other body.'),
@@ -146,7 +146,7 @@ export const workApi: EndpointPaths = {
   '/auditevents': {
     get: read(
       'listAuditEvents',
-      'Who was refused and who did what, the latest 1,000, oldest first',
+      'Refusals and actions, the latest 1,000, oldest first',
       object({
         events: listOf(
           object({
@@ -213,7 +213,7 @@ export const documentsApi: EndpointPaths = {
       parameters: [pathParameter('door', 'The name of a door: rest, management, webhook, graphql.', text())],
       replies: {
         200: {
-          description: 'OpenAPI 3.1; of GraphQL the definition language.',
+          description: 'OpenAPI 3.1; for GraphQL the schema definition language.',
           content: {
             'application/json': DOCUMENT,
             [TYPE]: DOCUMENT,

@@ -769,7 +769,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   {
     promise: 'No caller waits for a hung PostgreSQL',
     change: 'silent connections are waited for',
-    file: 'src/sql/postgres-pool/pool.ts',
+    file: 'src/sql/postgres-pool/server.ts',
     from: 'if (connection.silence > this.#options.timeout) {',
     to: 'if (connection.silence === Infinity) {',
     test: 'test/database/postgres-faults.test.ts',

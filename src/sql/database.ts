@@ -6,9 +6,9 @@ import type { DeliveryLog } from '../inbox/operations.ts';
 import type { UserEventFeed, UserEventLog } from '../relations/events.ts';
 import type { DatabaseUserStore } from '../relations/user-stores.ts';
 import type { ApiTokens } from './access-rows.ts';
+import type { DatabaseObserver } from './batch-queue.ts';
 import type { EventLimits } from './event-retention.ts';
 import type { UserIndexOptions } from './list-sql.ts';
-import type { DatabaseObserver } from './observer.ts';
 import type { HeldWal } from './sqlite-writer/checkpointer.ts';
 
 /** A process that has opened the database. */

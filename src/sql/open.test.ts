@@ -5,7 +5,7 @@ import { postgresUrl, withoutPostgres } from '../../test/support/databases.ts';
 import { newDelivery } from '../../test/support/new-delivery.ts';
 import { temporaryFolder } from '../../test/support/temporary-folder.ts';
 import { Metrics } from '../telemetry/metrics.ts';
-import { READ_SAMPLE } from './observer.ts';
+import { READ_SAMPLE } from './batch-queue.ts';
 import { databaseMeters, openDatabase } from './open.ts';
 
 /** The measurements of a meter, or of its series with a tag value. */

@@ -2,8 +2,8 @@ import { type MaybePromise, whenReady } from '../core/maybe-promise.ts';
 import type { HealthIndicator, HealthResult } from '../telemetry/health.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import type { InSpan } from '../telemetry/opentelemetry.ts';
+import { type DatabaseObserver, READ_SAMPLE, type ReadTally } from './batch-queue.ts';
 import { type Database, databaseAt, type OpenOptions } from './database.ts';
-import { type DatabaseObserver, READ_SAMPLE, type ReadTally } from './observer.ts';
 import { opening } from './sqlite/migrate.ts';
 import { migrateFile, openSqlite, pendingInFile } from './sqlite/open.ts';
 

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { parse } from 'graphql';
-import { runOperation } from '../../src/graphql/graphiql/page/fetcher.ts';
-import { isSubscription } from '../../src/graphql/graphiql/page/operation.ts';
+import { isSubscription, runOperation } from '../../src/graphql/graphiql/page/fetcher.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { startFeedApp } from './support/feed-app.ts';
 

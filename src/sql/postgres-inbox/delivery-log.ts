@@ -1,7 +1,7 @@
 import type { ReplayedJob } from '../../inbox/operations.ts';
+import type { DatabaseObserver } from '../batch-queue.ts';
 import { DatabaseDeliveryLog } from '../delivery-log.ts';
 import { HEAD_START } from '../inbox-sql.ts';
-import type { DatabaseObserver } from '../observer.ts';
 import type { Notifier } from '../postgres/notifier.ts';
 import { storable, storableKey, stored } from '../postgres/text.ts';
 import { singleWrite } from '../postgres/write-queue.ts';

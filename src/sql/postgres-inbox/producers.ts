@@ -1,7 +1,7 @@
 import type { Checkpoints, Enqueued, EnqueuedDeliveries } from '../../inbox/inbox.ts';
 import type { DeadLetters, RelayStore } from '../../inbox/prune.ts';
+import type { DatabaseObserver } from '../batch-queue.ts';
 import { DEAD_LETTERS, OLDEST_ENQUEUED } from '../inbox-sql.ts';
-import type { DatabaseObserver } from '../observer.ts';
 import type { Notifier } from '../postgres/notifier.ts';
 import { storable, stored } from '../postgres/text.ts';
 import { singleWrite } from '../postgres/write-queue.ts';

@@ -2,7 +2,6 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { OutcomeUnknownError, StoreUnavailableError } from '../../core/errors.ts';
 import { type Connection, type Row, STATEMENT_TIMEOUT, type Statement, type Steps } from './connection.ts';
 import { describeFault, isLocked, isOutcomeUnknown, isTransient, UnconfirmedError } from './faults.ts';
-import { Pool } from './pool.ts';
 
 /** Maximum number of connections to a server. */
 export interface ServerSize {
@@ -166,6 +165,200 @@ async function withRetries<T>(work: () => Promise<T>): Promise<T> {
         : isTransient(error) && attempt <= RETRIES.max;
       if (!mayRetry) throw error;
       await delay(Math.random() * RETRIES.wait);
+    }
+  }
+}
+
+/**
+ * A wait is counted in this many parts: a process that was suspended loses only one of them, and reads the
+ * answers that arrived meanwhile before it refuses a statement.
+ */
+const WAIT_PARTS = 5;
+/** Delay before retrying to open a connection after a failure, in milliseconds. */
+const RETRY = { min: 100, max: 250 };
+/** Interval of the checks for connections that do not answer, in milliseconds. */
+const TIMEOUT_CHECK_INTERVAL = 250;
+/** If every connection has this many statements in flight, the pool opens another one. */
+const BUSY = 8;
+
+/** Options of a pool. */
+interface PoolOptions {
+  /** Opens a connection. */
+  open(): Promise<Connection>;
+  /** Maximum number of connections. */
+  readonly size: number;
+  /** Maximum number of statements in flight per connection; 1 disables pipelining. */
+  readonly depth: number;
+  /** Maximum time that a statement waits for a connection, in milliseconds. */
+  readonly maxWait: number;
+  /** A connection that does not answer for this long is destroyed, in milliseconds. */
+  readonly timeout: number;
+  /** Called when the server is reachable again after a failure. */
+  onReconnect?(): void;
+}
+
+interface Waiting {
+  start(connection: Connection): void;
+  refuse(error: StoreUnavailableError): void;
+}
+
+/**
+ * A bounded number of connections, opened on demand. A statement waits at most `maxWait` for one; once the
+ * server has been unreachable for that long, statements fail at once. The pool reconnects automatically.
+ * States: up (a connection is open, or none was needed yet) <-> down (the last attempt failed); closed is
+ * final.
+ */
+class Pool implements AsyncDisposable {
+  readonly #options: PoolOptions;
+  readonly #timeoutCheck: NodeJS.Timeout;
+  #connections: readonly Connection[] = [];
+  #waiting: Waiting[] = [];
+  #opening = 0;
+  #retry: NodeJS.Timeout | undefined;
+  /** Why the server is unreachable, and since when, in milliseconds; undefined while it is reachable. */
+  #down: { readonly cause: unknown; readonly since: number } | undefined;
+  #closed = false;
+
+  constructor(options: PoolOptions) {
+    this.#options = options;
+    this.#timeoutCheck = setInterval(() => this.#abortSilent(), TIMEOUT_CHECK_INTERVAL);
+    this.#timeoutCheck.unref();
+  }
+
+  /**
+   * Runs work on a connection, immediately or once one is free. Fails as the work does, or with
+   * StoreUnavailableError if no connection becomes available.
+   */
+  use<T>(work: (connection: Connection) => Promise<T>): Promise<T> {
+    const free = this.#pick();
+    if (free !== undefined) return work(free);
+    if (this.#closed) return Promise.reject(new StoreUnavailableError('The database is closed'));
+    const downFor = this.#down === undefined ? 0 : performance.now() - this.#down.since;
+    if (this.#connections.length === 0 && downFor > this.#options.maxWait)
+      return Promise.reject(this.#unavailable());
+    const { promise, resolve, reject } = Promise.withResolvers<T>();
+    const waiting: Waiting = {
+      start(connection) {
+        clearInterval(timer);
+        work(connection).then(resolve, reject);
+      },
+      refuse(error) {
+        clearInterval(timer);
+        reject(error);
+      },
+    };
+    let left = WAIT_PARTS;
+    const timer = setInterval(() => {
+      if (--left > 0) return;
+      clearInterval(timer);
+      this.#waiting = this.#waiting.filter((other) => other !== waiting);
+      reject(this.#unavailable());
+      // Later statements fail at once.
+      if (this.#down !== undefined) this.#down = { ...this.#down, since: Number.NEGATIVE_INFINITY };
+    }, this.#options.maxWait / WAIT_PARTS);
+    this.#waiting.push(waiting);
+    return promise;
+  }
+
+  /** Leaves the state down, because another pool has reached the server. */
+  resume(): void {
+    if (this.#down === undefined) return;
+    this.#down = undefined;
+    clearTimeout(this.#retry);
+    this.#retry = undefined;
+    this.#grow();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#closed = true;
+    clearInterval(this.#timeoutCheck);
+    clearTimeout(this.#retry);
+    for (const { refuse } of this.#waiting.splice(0))
+      refuse(new StoreUnavailableError('The database is closed'));
+    await Promise.all(this.#connections.map((connection) => connection[Symbol.asyncDispose]()));
+  }
+
+  /** The connection with the fewest statements, if it can take one more. */
+  #pick(): Connection | undefined {
+    let best: Connection | undefined;
+    for (const connection of this.#connections) {
+      if (best === undefined || connection.load < best.load) best = connection;
+      if (best.load === 0) return best;
+    }
+    if (best === undefined || best.load >= Math.min(BUSY, this.#options.depth)) this.#grow();
+    return best !== undefined && best.load < this.#options.depth ? best : undefined;
+  }
+
+  #unavailable(): StoreUnavailableError {
+    const { cause } = this.#down ?? {};
+    const { maxWait } = this.#options;
+    if (this.#connections.length > 0) {
+      const busy = `All connections to the database were busy for ${maxWait} ms`;
+      const more = cause === undefined ? '' : `, and no more could be opened: ${describeFault(cause)}`;
+      return new StoreUnavailableError(busy + more, { cause });
+    }
+    const reason = cause === undefined ? `no answer for ${maxWait} ms` : describeFault(cause);
+    return new StoreUnavailableError(`The database cannot be reached: ${reason}`, { cause });
+  }
+
+  /** Opens one more connection, within `size`. */
+  #grow(): void {
+    if (this.#closed || this.#retry !== undefined) return;
+    if (this.#connections.length + this.#opening >= this.#options.size) return;
+    this.#opening++;
+    this.#options
+      .open()
+      .then(
+        (connection) => this.#add(connection),
+        (cause: unknown) => this.#failed(cause),
+      )
+      .finally(() => this.#opening--);
+  }
+
+  #add(connection: Connection): void {
+    if (this.#closed) {
+      void connection[Symbol.asyncDispose]();
+      return;
+    }
+    const wasDown = this.#down !== undefined;
+    this.#down = undefined;
+    this.#connections = [...this.#connections, connection];
+    connection.onChange = () => this.#changed(connection);
+    this.#changed(connection);
+    if (wasDown) this.#options.onReconnect?.();
+  }
+
+  #failed(cause: unknown): void {
+    if (this.#closed) return;
+    this.#down = { cause, since: this.#down?.since ?? performance.now() };
+    this.#retry ??= setTimeout(
+      () => {
+        this.#retry = undefined;
+        if (this.#connections.length === 0 || this.#waiting.length > 0) this.#grow();
+      },
+      RETRY.min + Math.random() * (RETRY.max - RETRY.min),
+    );
+  }
+
+  /** Removes a lost connection, and starts waiting statements on free ones. */
+  #changed(connection: Connection): void {
+    if (connection.lost) {
+      this.#connections = this.#connections.filter((other) => other !== connection);
+      // Reconnects without waiting for the next statement.
+      if (this.#connections.length === 0) this.#grow();
+    }
+    while (this.#waiting.length > 0) {
+      const free = this.#pick();
+      if (free === undefined) return;
+      this.#waiting.shift()?.start(free);
+    }
+  }
+
+  #abortSilent(): void {
+    for (const connection of this.#connections) {
+      if (connection.silence > this.#options.timeout) {
+        connection.abort(`no answer for ${this.#options.timeout} ms`);
+      }
     }
   }
 }

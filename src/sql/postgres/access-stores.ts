@@ -8,7 +8,7 @@ import {
   TOKEN_COLUMNS,
   tokenOf,
 } from '../access-rows.ts';
-import type { DatabaseObserver } from '../observer.ts';
+import type { DatabaseObserver } from '../batch-queue.ts';
 import type { Server } from '../postgres-pool/server.ts';
 import { singleWrite } from './write-queue.ts';
 

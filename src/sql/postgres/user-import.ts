@@ -3,8 +3,8 @@ import type { ImportCheckpoint, ImportPosition } from '../../relations/import-po
 import { importInProgress } from '../../relations/import-readers.ts';
 import type { NewUser } from '../../relations/user.ts';
 import type { WholeImport } from '../../relations/user-stores.ts';
+import type { DatabaseObserver } from '../batch-queue.ts';
 import { storedKey } from '../inbox-sql.ts';
-import type { DatabaseObserver } from '../observer.ts';
 import type { Row, Steps } from '../postgres-pool/connection.ts';
 import type { Server } from '../postgres-pool/server.ts';
 import { CREATE } from './user-statements.ts';

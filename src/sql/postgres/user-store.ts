@@ -14,8 +14,8 @@ import {
 } from '../../relations/user.ts';
 import { DatabaseUserStore, type WholeImport } from '../../relations/user-stores.ts';
 import type { BatchQueue } from '../batch-queue.ts';
+import { counted, type DatabaseObserver, type ReadTally } from '../batch-queue.ts';
 import { storedKey } from '../inbox-sql.ts';
-import { counted, type DatabaseObserver, type ReadTally } from '../observer.ts';
 import { PageCache, pageKey } from '../page-cache.ts';
 import type { Row, Statement } from '../postgres-pool/connection.ts';
 import type { Server } from '../postgres-pool/server.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import pg from 'pg';
-import { unobserved } from '../observer.ts';
+import { unobserved } from '../batch-queue.ts';
 import { writeQueue } from './write-queue.ts';
 
 function serverError(code: string): Error {

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
+import type { DatabaseObserver } from '../batch-queue.ts';
 import { BatchQueue, type WriteResult } from '../batch-queue.ts';
-import type { DatabaseObserver } from '../observer.ts';
 import { isValueError } from '../postgres-pool/faults.ts';
 import { type Server, writeFailure } from '../postgres-pool/server.ts';
 

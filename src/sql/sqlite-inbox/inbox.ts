@@ -1,15 +1,22 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { type ClaimedJob, QUARANTINE_CRASHES, type StoredDelivery } from '../../inbox/delivery.ts';
-import type { Appended, Inbox } from '../../inbox/inbox.ts';
-import { type BacklogRow, backlogAt, openJobs, readBacklog, storedKey } from '../inbox-sql.ts';
-import { counted, type DatabaseObserver } from '../observer.ts';
+import type { Appended, Enqueued, EnqueuedDeliveries, Inbox } from '../../inbox/inbox.ts';
+import { counted, type DatabaseObserver } from '../batch-queue.ts';
+import {
+  type BacklogRow,
+  backlogAt,
+  OLDEST_ENQUEUED,
+  openJobs,
+  readBacklog,
+  storedKey,
+} from '../inbox-sql.ts';
 import { readRow, readRows } from '../sqlite/connection.ts';
 import type { Row, Step, StepRows } from '../sqlite-writer/batch.ts';
+import type { WriteQueue } from '../sqlite-writer/write-queue.ts';
 import type { Writer } from '../sqlite-writer/writer.ts';
 import { type AppendSteps, appendStepsBy, readAppended, readHandedOver } from './append.ts';
 import { sqliteCheckpoints, sqliteDeadLetters } from './checkpoints.ts';
 import { SIZE, ZONE } from './delivery-zones.ts';
-import { sqliteEnqueued } from './producers.ts';
 import { forgotten } from './prune.ts';
 import { pruneValues } from './pruner.ts';
 import { sqliteRelay } from './relay.ts';
@@ -268,5 +275,27 @@ export function steadyClock(wall = () => Date.now(), steady = () => performance.
     readAt = steadyNow;
     last = expected - wallNow > SLEW ? expected : Math.max(last, wallNow);
     return Math.floor(last);
+  };
+}
+
+const readTaken = ([taken = [], ...rows]: StepRows): Appended | undefined =>
+  taken.length === 0 ? undefined : readAppended(rows);
+
+/** Deliveries that programs have enqueued in an SQLite file through their own connections. */
+function sqliteEnqueued(
+  reads: DatabaseSync,
+  writes: WriteQueue,
+  appendSteps: AppendSteps,
+): EnqueuedDeliveries {
+  const oldest = reads.prepare(OLDEST_ENQUEUED);
+  return {
+    oldest: () => readRows<Enqueued>(oldest),
+    take: (taken) =>
+      Promise.all(
+        taken.map(({ seq, delivery }) => {
+          const take = { statement: 'takeEnqueued', values: [seq, delivery.id] } as const;
+          return writes.submit([take, ...appendSteps(delivery, 'if-changed')], readTaken);
+        }),
+      ),
   };
 }

@@ -1,7 +1,6 @@
 import type { DatabaseSync, SQLInputValue, SQLOutputValue, StatementSync } from 'node:sqlite';
 import type { BatchResult, WriteResult } from '../batch-queue.ts';
 import { createPruner } from '../sqlite-inbox/pruner.ts';
-import { WriteCheck } from './write-check.ts';
 import { AFTER_PRUNE, WRITES, type WriteName } from './write-statements.ts';
 
 /** One statement of a write, with its values. */
@@ -162,4 +161,44 @@ function isAppend(step: Step | undefined): boolean {
 /** Whether an error reports a failed fsync. */
 export function isFsyncFailure(error: unknown): boolean {
   return FSYNC_FAILED.has((Object(error) as { readonly errcode?: unknown }).errcode);
+}
+
+/** One row of each kind that the doors store, on the pages where their next rows would go. */
+const INSERTS = [
+  `INSERT INTO users (name, email) VALUES ('', '')`,
+  `INSERT INTO deliveries (id, source, data_pointer, body, received_at, dedup_key)
+   VALUES ('', '', '', x'', 0, lower(hex(randomblob(16))))`,
+  `INSERT INTO jobs (delivery, due_at, target)
+   VALUES (last_insert_rowid(), 0, coalesce((SELECT target FROM jobs ORDER BY seq DESC LIMIT 1), ''))`,
+];
+
+/**
+ * Checks that the doors can write: a damaged page fails only writes to its table. It stores rows as the doors
+ * do and rolls them back, which leaves nothing in the WAL.
+ */
+class WriteCheck {
+  readonly #db: DatabaseSync;
+  readonly #begin: StatementSync;
+  readonly #inserts: readonly StatementSync[];
+  readonly #rollback: StatementSync;
+
+  constructor(db: DatabaseSync) {
+    this.#db = db;
+    this.#begin = db.prepare('BEGIN IMMEDIATE');
+    this.#inserts = INSERTS.map((sql) => db.prepare(sql));
+    this.#rollback = db.prepare('ROLLBACK');
+  }
+
+  /** Returns why a write would fail; undefined if it would succeed. Must run outside a transaction. */
+  failure(): string | undefined {
+    try {
+      this.#begin.run();
+      for (const insert of this.#inserts) insert.run();
+      return undefined;
+    } catch (error) {
+      return String(error);
+    } finally {
+      if (this.#db.isTransaction) this.#rollback.run();
+    }
+  }
 }

@@ -9,7 +9,7 @@ import type { Worker } from 'node:worker_threads';
 import { temporaryFolder } from '../../../test/support/temporary-folder.ts';
 import { waitFor } from '../../../test/support/wait-for.ts';
 import { StoreUnavailableError } from '../../core/errors.ts';
-import { unobserved } from '../observer.ts';
+import { unobserved } from '../batch-queue.ts';
 import { openReadConnection, openWriteConnection } from '../sqlite/connection.ts';
 import { migrate } from '../sqlite/migrate.ts';
 import type { Row } from './batch.ts';

@@ -4,7 +4,7 @@ import { Worker } from 'node:worker_threads';
 import { StoreUnavailableError } from '../../core/errors.ts';
 import { PACKAGE_ROOT, threadEnvironment } from '../../core/package-root.ts';
 import type { BatchResult } from '../batch-queue.ts';
-import { type DatabaseObserver, unobserved } from '../observer.ts';
+import { type DatabaseObserver, unobserved } from '../batch-queue.ts';
 import { BatchExecutor, type StepRows, type Write } from './batch.ts';
 import type { HeldWal } from './checkpointer.ts';
 import { type PackedResults, packWrites, unpackResults } from './packed.ts';

@@ -45,7 +45,7 @@ const COOLDOWN = 30_000;
 const MAX_AGE = 600_000;
 
 /** The keys of an identity provider. Disposing of it stops watching their file. */
-export interface JwtKeys extends Disposable {
+interface JwtKeys extends Disposable {
   readonly get: JWTVerifyGetKey;
 }
 
@@ -97,7 +97,7 @@ function keysOf(text: string, what: string): JWTVerifyGetKey {
 }
 
 /** Reads the scopes of a token's claims. */
-export type ReadScopes = (claims: Readonly<Record<string, unknown>>) => ReadonlySet<string>;
+type ReadScopes = (claims: Readonly<Record<string, unknown>>) => ReadonlySet<string>;
 
 /**
  * Creates a reader of scopes from a claim, given by name or JSON pointer. The claim is a text with the scopes
@@ -138,7 +138,7 @@ interface JwtRules {
   readonly clockSkew: number;
 }
 
-export interface JwtTokensOptions extends JwtRules {
+interface JwtTokensOptions extends JwtRules {
   /** The keys of the issuer. */
   readonly keys: JWTVerifyGetKey;
   readonly log: { warn(fields: object, message: string): void };

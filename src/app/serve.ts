@@ -171,7 +171,7 @@ const BACKGROUND = /(?<![&>])&(?![&>])|\b(?:nohup|setsid)\b/;
  * npm. npm sends SIGTERM to the shell between the two, and a shell such as dash ends without stopping its
  * child.
  */
-export function onNpmGone(env: NodeJS.ProcessEnv, listener: () => void): void {
+function onNpmGone(env: NodeJS.ProcessEnv, listener: () => void): void {
   const { npm_lifecycle_script: script } = env;
   if (script === undefined || BACKGROUND.test(script)) return;
   const parent = process.ppid;
@@ -183,7 +183,7 @@ export function onNpmGone(env: NodeJS.ProcessEnv, listener: () => void): void {
 }
 
 /** Validates the parts of a configuration module that the doors read themselves. */
-export const checkModule: ModuleCheck = (code, name, resolve, problems, options) => {
+const checkModule: ModuleCheck = (code, name, resolve, problems, options) => {
   readWebhookSettings(code, name, resolve, problems);
   checkSchema(code, name, resolve, problems, options);
   const { settings, broken } = options;

@@ -90,7 +90,7 @@ function expiryOf(text: string, now: number): number | undefined {
 }
 
 /** `portico tokens list`. Resolves to the exit code. */
-export async function listTokens(argv: readonly string[]): Promise<number> {
+async function listTokens(argv: readonly string[]): Promise<number> {
   const args = readArguments(usages.tokensList, argv);
   await using database = await openExisting(await args.configuration(), 'tokens list');
   const { apiTokens } = database;

@@ -60,7 +60,7 @@ export async function backupCommand(argv: readonly string[]): Promise<number> {
 }
 
 /** `4,096 bytes; users 2 rows, …`, without empty tables. */
-export function describeCopy(bytes: number, rows: Readonly<Record<string, number>>): string {
+function describeCopy(bytes: number, rows: Readonly<Record<string, number>>): string {
   const filled = Object.entries(rows).filter(([table, count]) => count > 0 && table !== 'migrations');
   const tables = filled.map(([table, count]) => `${table} ${counted(count, 'row', 'rows')}`);
   return `${counted(bytes, 'byte', 'bytes')}; ${tables.join(', ') || 'no rows'}; integrity checked`;

@@ -63,7 +63,7 @@ async function reasonOf(args: CommandArguments, signal: AbortSignal): Promise<st
 const LONGEST = 10_000;
 
 /** Why the service at `target` is not ready; undefined if it is. */
-export async function askReadiness(target: Receiver, signal: AbortSignal): Promise<string | undefined> {
+async function askReadiness(target: Receiver, signal: AbortSignal): Promise<string | undefined> {
   const place = placeOf(target);
   try {
     const { status, body } = await get(target, signal);
@@ -78,7 +78,7 @@ function placeOf({ url, socketPath }: Receiver): string {
 }
 
 /** Why a door accepts no connections; undefined if it does. */
-export async function askConnection(door: Receiver, signal: AbortSignal): Promise<string | undefined> {
+async function askConnection(door: Receiver, signal: AbortSignal): Promise<string | undefined> {
   const { hostname, port, protocol } = door.url;
   const host = hostname.replace(/^\[(.*)\]$/, '$1');
   const socket = connect(
@@ -142,7 +142,7 @@ export function targetsOf(config: Config): Targets {
 }
 
 /** The URL of `--url`. */
-export function givenTarget(given: string): Targets {
+function givenTarget(given: string): Targets {
   const url = URL.parse(given);
   if (url === null || (url.protocol !== 'http:' && url.protocol !== 'https:')) {
     return { problem: '--url must be an http or https URL' };

@@ -27,7 +27,7 @@ export function help(words: readonly string[], columns: number, paint?: Paint): 
  * The sections of `portico help <command>`: of the subcommand in `words`, or of all subcommands. Empty for a
  * command without options of its own.
  */
-export function commandHelp(words: readonly string[]): readonly HelpSection[] {
+function commandHelp(words: readonly string[]): readonly HelpSection[] {
   const [command, part] = words;
   const parts = Object.values<CommandUsage>(usages).filter(({ topic }) => topic.split(' ')[0] === command);
   const exact = parts.filter(({ topic }) => topic === `${command} ${part}`);
@@ -58,7 +58,7 @@ const configuration: HelpSection = {
 };
 
 /** A line of a help page. */
-export interface HelpLine {
+interface HelpLine {
   /** The command, or the option with its value. */
   readonly head: string;
   /** The environment variable of an option. */
@@ -68,7 +68,7 @@ export interface HelpLine {
 }
 
 /** A part of a help page. */
-export interface HelpSection {
+interface HelpSection {
   readonly title: string;
   readonly about?: string;
   readonly lines?: readonly HelpLine[];
@@ -127,7 +127,7 @@ function hang(lead: string, text: string, columns: number): readonly string[] {
 const titles = { graphql: 'GraphQL', rest: 'REST', management: 'Management', webhook: 'Webhooks' } as const;
 
 /** The sections of `portico help`: all commands, and all options of the configuration by their door. */
-export function serviceHelp(): readonly HelpSection[] {
+function serviceHelp(): readonly HelpSection[] {
   const general = optionKeys.filter((key) => doors.every((door) => !key.startsWith(`${door}.`)));
   return [
     { title: 'Usage: portico [command] [options]' },

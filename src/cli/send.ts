@@ -80,7 +80,7 @@ async function sendShown(sending: Sending, signal: AbortSignal): Promise<Sent> {
 }
 
 /** Parses headers written as `name: text`; names become lower case. Throws UsageError. */
-export function extraHeaders(lines: readonly string[]): Readonly<Record<string, string>> {
+function extraHeaders(lines: readonly string[]): Readonly<Record<string, string>> {
   return Object.fromEntries(
     lines.map((line) => {
       const colon = line.indexOf(':');
@@ -142,7 +142,7 @@ export function receiverOf(given: string | undefined, config: Config, { path, ow
 }
 
 /** Prints the receiver's answers; resolves to the exit code. */
-export async function reportSent(
+async function reportSent(
   sent: Sent,
   sending: Pick<Sending, 'receiver' | 'count'>,
   json: boolean,
@@ -223,7 +223,7 @@ export interface Sent {
  * Sends deliveries one at a time until one gets no answer or the signal is aborted; calls `onSent` with their
  * number after each. Rejects with UsageError when a delivery cannot be built or signed.
  */
-export async function sendAll(
+async function sendAll(
   { receiver, sendAs, event, data, body, headers, id, count }: Sending,
   signal: AbortSignal,
   onSent: (sent: number) => void,
@@ -256,7 +256,7 @@ function built({ layout }: SendAs, parts: BodyParts): Uint8Array {
 }
 
 /** The sender in whose name a delivery is signed. */
-export interface SendAs {
+interface SendAs {
   /** The path of the webhook door for such deliveries. */
   readonly path: string;
   /** Whether that path accepts this scheme; if not, --url is required. */
@@ -270,7 +270,7 @@ const unsigned: Signer = () => ({});
 /**
  * The sender that the options describe. Throws UsageError, or ConfigError if webhook.sources cannot be used.
  */
-export function senderOf(args: CommandArguments, config: Config): SendAs {
+function senderOf(args: CommandArguments, config: Config): SendAs {
   const name = args.value('--source');
   const source = name === undefined ? undefined : findSource(name, config);
   const scheme = schemeOf(args, source);
@@ -386,7 +386,7 @@ export function signedHeaders(
 }
 
 /** Why a receiver gave no answer, in one sentence. */
-export function noAnswer({ origin }: URL, error: unknown): string {
+function noAnswer({ origin }: URL, error: unknown): string {
   const { code, message, name } = innermost(error) as NodeJS.ErrnoException;
   if (code === 'ECONNREFUSED') {
     return `Nothing listens at ${origin}; start it with "portico serve", or give its URL with --url.`;

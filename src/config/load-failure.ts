@@ -67,7 +67,7 @@ function advice(error: unknown): string {
 }
 
 /** A place in a source file. Line and column count from 1. */
-export interface SourcePlace {
+interface SourcePlace {
   readonly path: string;
   readonly line: number;
   readonly column: number | undefined;

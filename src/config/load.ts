@@ -111,7 +111,7 @@ function find(readings: readonly Reading[], key: OptionKey): Found | undefined {
 }
 
 /** The input of the checks across settings. */
-export interface CrossCheckInput {
+interface CrossCheckInput {
   readonly settings: Settings;
   /** Options with an invalid value; a check that needs one of them is skipped. */
   readonly broken: ReadonlySet<OptionKey>;

@@ -107,7 +107,7 @@ const headerRef = (name: keyof typeof HEADERS) => ({
 });
 
 /** The service that a document describes. */
-export interface ApiInfo {
+interface ApiInfo {
   readonly title: string;
   readonly version: string;
   /** The base URL of each door. */
@@ -304,7 +304,7 @@ export function named(name: string): Schema {
  * Collects responses that operations share, since most refusals apply to many of them. Each is in the
  * document once, under a name.
  */
-export class SharedResponses {
+class SharedResponses {
   /** Responses by name, for the components of the document. */
   readonly byName = new Map<string, object>();
   readonly #names = new Map<string, string>();

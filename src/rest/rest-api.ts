@@ -22,25 +22,25 @@ const CSV = 'text/csv';
 const NDJSON = 'application/x-ndjson';
 
 /** Content types of the export, for clients that accept one of them and send no query. */
-export const EXPORT_CONTENT: Readonly<Record<string, Schema>> = {
+const EXPORT_CONTENT: Readonly<Record<string, Schema>> = {
   [NDJSON]: text('A user per line, as a JSON object.'),
   'text/csv; charset=utf-8': text('A line with the names of the columns, and a user per line (RFC 4180).'),
 };
 
 /** Content types of an import. A JSON array is an import with `Prefer: transaction=`. */
-export const IMPORT_CONTENT: Readonly<Record<string, Schema>> = {
+const IMPORT_CONTENT: Readonly<Record<string, Schema>> = {
   [NDJSON]: text('A new user per line, as a JSON object.'),
   [CSV]: text('A line with the names of the columns, and a new user per line (RFC 4180).'),
 };
 
 /** The report of an import. */
-export const REPORT_CONTENT: Readonly<Record<string, Schema>> = {
+const REPORT_CONTENT: Readonly<Record<string, Schema>> = {
   [NDJSON]: text(
     'The report of an import: a JSON object per line, with the line and the id of its user, or with the line, a code and a reason. The last object has the totals.',
   ),
 };
 
-export const IMPORT_REFUSALS = [
+const IMPORT_REFUSALS = [
   'INVALID_IMPORT',
   'IMPORT_TOO_LARGE',
   'IMPORT_IN_PROGRESS',
@@ -245,7 +245,7 @@ const header = (name: string, description: string, example: string): ApiParamete
 });
 
 /** The conditions of a read (RFC 9110 13.1). */
-export const READ_CONDITIONS: readonly ApiParameter[] = [
+const READ_CONDITIONS: readonly ApiParameter[] = [
   header(
     'if-none-match',
     'The ETag that the client has; the reply is 304 while it is current.',
@@ -255,7 +255,7 @@ export const READ_CONDITIONS: readonly ApiParameter[] = [
 ];
 
 /** The conditions of a write. */
-export const WRITE_CONDITIONS: readonly ApiParameter[] = [
+const WRITE_CONDITIONS: readonly ApiParameter[] = [
   header('if-match', 'The ETag that the user must have; otherwise the reply is 412.', '"1795352385129"'),
   header(
     'if-unmodified-since',
@@ -264,24 +264,24 @@ export const WRITE_CONDITIONS: readonly ApiParameter[] = [
   ),
 ];
 
-export const IDEMPOTENCY_KEY = header(
+const IDEMPOTENCY_KEY = header(
   'idempotency-key',
   'A unique key for this create, separate for each caller: a repetition with the same body gets the same reply and creates nothing. A repeated import continues after the last stored line.',
   '6f1c1d5e-7b7a-4c8e-9a35-0d2f6f6f2b0e',
 );
 
-export const VALIDATORS: NonNullable<ApiReply['headers']> = {
+const VALIDATORS: NonNullable<ApiReply['headers']> = {
   etag: 'The version that was read; send it in `If-None-Match` or `If-Match`.',
   'last-modified': 'The time of the last change; absent within the second of the change.',
 };
 
-export const NOT_MODIFIED: ApiReply = {
+const NOT_MODIFIED: ApiReply = {
   description: 'The copy of the client is current.',
   headers: VALIDATORS,
 };
 
 /** The position from which a stream of changes starts. */
-export const LAST_EVENT: readonly ApiParameter[] = [
+const LAST_EVENT: readonly ApiParameter[] = [
   header(
     'last-event-id',
     'For an event stream: the id of the last event that the client received.',
@@ -291,14 +291,14 @@ export const LAST_EVENT: readonly ApiParameter[] = [
 ];
 
 /** The changes of users, for clients that accept an event stream. */
-export const CHANGES_CONTENT = {
+const CHANGES_CONTENT = {
   'text/event-stream; charset=utf-8': text(
     'Changes of users from now on, or after the event in Last-Event-ID: `user.created`, `user.updated` and `user.deleted`, each with the user as JSON.',
   ),
 } as const;
 
 /** The query of a list; without one the reply has all users. */
-export const LIST_PARAMETERS: readonly ApiParameter[] = [
+const LIST_PARAMETERS: readonly ApiParameter[] = [
   queryParameter('limit', 'Users per page.', { type: 'integer', minimum: 1, maximum: LIMIT.max }),
   queryParameter('cursor', 'The start of the page, from a `Link` of a neighbouring page.', {
     type: 'string',
@@ -322,7 +322,7 @@ export const LIST_PARAMETERS: readonly ApiParameter[] = [
   ),
 ];
 
-export const LIST_REFUSALS = [
+const LIST_REFUSALS = [
   'UNKNOWN_PARAMETER',
   'INVALID_PARAMETER',
   'INVALID_CURSOR',

@@ -36,7 +36,7 @@ const DELIVERY = {
 } as const;
 
 /** The configuration that the description depends on. */
-export interface WebhookApiOptions {
+interface WebhookApiOptions {
   /** Whether /webhook requires a token. */
   readonly secured: boolean;
   readonly sources: readonly SourceSettings[];

@@ -38,7 +38,7 @@ import { filterOf } from './filter.ts';
  * Runs a command that changes deliveries, named as arguments or matched by options. `action` is created from
  * the configuration. Resolves to the exit code.
  */
-export async function bulkCommand(
+async function bulkCommand(
   usage: CommandUsage,
   argv: readonly string[],
   actionOf: (config: Config) => BulkAction,
@@ -148,7 +148,7 @@ export const REFUSALS = {
 export type Refusal = keyof typeof REFUSALS;
 
 /** An action on many deliveries. */
-export interface BulkAction {
+interface BulkAction {
   /** The verb, as in "Replay 5 deliveries?". */
   readonly verb: string;
   /** The result of `act` for a changed delivery, and the key of the JSON summary. */
@@ -163,7 +163,7 @@ export interface BulkAction {
 export type Batches = Iterable<readonly string[]> | AsyncIterable<readonly string[]>;
 
 /** The result of a bulk operation. */
-export interface BulkResult {
+interface BulkResult {
   /** Number of deliveries that were changed. */
   readonly done: number;
   /** Number of deliveries that were not changed, by reason. */
@@ -177,7 +177,7 @@ export interface BulkResult {
 const MAX_EXAMPLES = 10_000;
 
 /** Acts on deliveries batch by batch, until all are done, the database fails or the signal is aborted. */
-export async function runBulk(
+async function runBulk(
   action: BulkAction,
   log: DeliveryLog,
   batches: Batches,
@@ -252,7 +252,7 @@ export async function select(
 }
 
 /** Batches of the ids of deliveries. */
-export async function* batchesOf(pages: Pages): AsyncIterable<readonly string[]> {
+async function* batchesOf(pages: Pages): AsyncIterable<readonly string[]> {
   for await (const page of pages) yield* split(page);
 }
 
@@ -272,13 +272,13 @@ function* split(page: readonly DeliverySummary[]): Iterable<readonly string[]> {
 }
 
 /** Batches of ids that the user named. */
-export function* namedBatches(ids: ReadonlySet<string>): Iterable<readonly string[]> {
+function* namedBatches(ids: ReadonlySet<string>): Iterable<readonly string[]> {
   const all = [...ids];
   for (let i = 0; i < all.length; i += NAMED) yield all.slice(i, i + NAMED);
 }
 
 /** The outcome of a bulk operation, and how to print it. */
-export interface BulkReport {
+interface BulkReport {
   readonly action: BulkAction;
   /** Number of deliveries that were named or matched. */
   readonly matched: number;
@@ -289,7 +289,7 @@ export interface BulkReport {
 }
 
 /** Prints the result of a bulk operation; resolves to the exit code. */
-export async function reportBulk(report: BulkReport): Promise<number> {
+async function reportBulk(report: BulkReport): Promise<number> {
   const { result, matched, named, json } = report;
   const { done, stopped } = result;
   await (json ? printJson(summaryOf(report)) : print(`${describe(report).join('\n')}\n`));

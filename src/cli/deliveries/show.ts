@@ -90,7 +90,7 @@ const OUTCOMES: Readonly<Record<AttemptEntry['outcome'], string>> = {
 const OUTCOME_WIDTH = Math.max(...Object.values(OUTCOMES).map(({ length }) => length));
 
 /** The lines of a job's history, the oldest attempt first. */
-export function describeAttempts(history: readonly AttemptEntry[]): readonly string[] {
+function describeAttempts(history: readonly AttemptEntry[]): readonly string[] {
   const numbers = Math.max(...history.map(({ attempt }) => String(attempt).length));
   const times = Math.max(...history.map((entry) => tookOf(entry).length));
   return history.flatMap((entry) => {

@@ -94,7 +94,7 @@ async function toFile(users: DatabaseUserStore, { path, format, restart }: FileE
 const PRIVATE = 0o600;
 
 /** How far an export has come. */
-export interface ExportPosition {
+interface ExportPosition {
   readonly format: ExportFormat;
   /** The size of the file, in bytes. */
   readonly bytes: number;
@@ -108,7 +108,7 @@ export interface ExportPosition {
  * A file that is written in pieces. Until it is complete it has another name, and a position beside it that
  * is never ahead of the data on the disk; resuming cuts off whatever follows the position.
  */
-export class ExportFile implements AsyncDisposable {
+class ExportFile implements AsyncDisposable {
   readonly #path: string;
   readonly #file: FileHandle;
   #position: ExportPosition;

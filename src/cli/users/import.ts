@@ -156,7 +156,7 @@ const NAMED = 20;
 const MAX_EXAMPLES = 10_000;
 
 /** Counts the created users and refused lines of an import. */
-export class ImportTally {
+class ImportTally {
   readonly #skipped: number;
   readonly #examples: Exclude<ImportOutcome, { readonly id: number }>[] = [];
   #created = 0;

@@ -23,7 +23,7 @@ import { type EndpointPaths, json, managementSchemas, read, WRITE_REFUSALS } fro
 import { documentsApi, workApi } from './work-api.ts';
 
 /** The parts of the door that its description needs. */
-export interface ManagementApiOptions extends Pick<DoorOptions, 'endpoints' | 'users'> {
+interface ManagementApiOptions extends Pick<DoorOptions, 'endpoints' | 'users'> {
   /** The base path of the endpoints. */
   readonly prefix: string;
   readonly exposed: readonly Exposed[];

@@ -7,7 +7,7 @@ import { describeFault } from './faults.ts';
 const NEXT_SERVER_DELAY = 250;
 
 /** Opens a connection to a server; rejects as `Connection.open` does. */
-export type Connect = () => Promise<Connection>;
+type Connect = () => Promise<Connection>;
 
 /**
  * Opens connections to the first server of `url` that accepts writes or, if `readOnly`, that answers. With

@@ -75,7 +75,7 @@ const CREATE_INDEX = /^CREATE (?<unique>UNIQUE )?INDEX (?<name>\w+) ON (?<table>
 const UNDEFINED_COLUMN = '42703';
 
 /** An index that a migration creates. */
-export interface MigrationIndex {
+interface MigrationIndex {
   readonly name: string;
   readonly table: string;
   /** Creates it concurrently with writes, unless it exists; must run outside a transaction. */
@@ -83,7 +83,7 @@ export interface MigrationIndex {
 }
 
 /** The indexes that the SQL of a migration creates. */
-export function indexesOf(sql: string): readonly MigrationIndex[] {
+function indexesOf(sql: string): readonly MigrationIndex[] {
   return Array.from(sql.matchAll(CREATE_INDEX), ({ groups }) => {
     const { unique = '', name = '', table = '', rest = '' } = groups ?? {};
     const concurrently = `CREATE ${unique}INDEX CONCURRENTLY IF NOT EXISTS ${name} ON ${table}${rest}`;
@@ -92,7 +92,7 @@ export function indexesOf(sql: string): readonly MigrationIndex[] {
 }
 
 /** The SQL of a migration, skipping indexes that exist already. */
-export function unlessBuilt(sql: string): string {
+function unlessBuilt(sql: string): string {
   return sql.replace(CREATE_INDEX, 'CREATE $<unique>INDEX IF NOT EXISTS $<name> ON $<table>$<rest>;');
 }
 
@@ -100,7 +100,7 @@ export function unlessBuilt(sql: string): string {
  * Builds an index concurrently with writes, which would otherwise wait for it. Leaves it to the migration if
  * that adds a column which the index needs. Replaces the remains of an interrupted build.
  */
-export async function buildConcurrently(connection: Connection, index: MigrationIndex): Promise<void> {
+async function buildConcurrently(connection: Connection, index: MigrationIndex): Promise<void> {
   const valid = { text: 'SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass($1)' };
   const [row] = await connection.run(valid, [index.name]);
   if (row?.[0] === false) {
@@ -124,7 +124,7 @@ const INTERVAL = 50;
  * Runs `work` under the migration lock, without timeouts for its statements. Processes poll for the lock,
  * because a concurrent index build would wait for a statement that waits for the lock.
  */
-export async function withMigrationLock<T>(connection: Connection, work: () => Promise<T>): Promise<T> {
+async function withMigrationLock<T>(connection: Connection, work: () => Promise<T>): Promise<T> {
   const set = (values: readonly unknown[]) =>
     connection.run(
       { text: `SELECT set_config('statement_timeout', $1, false), set_config('lock_timeout', $2, false)` },

@@ -5,7 +5,7 @@ import { Writable } from 'node:stream';
 import { createService } from '../../src/app/service.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import { ScheduledBackups } from '../../src/sql/backup/scheduled.ts';
-import type { Meter } from '../../src/telemetry/meter.ts';
+import type { Meter } from '../../src/telemetry/meters.ts';
 import { Metrics } from '../../src/telemetry/metrics.ts';
 import { addJvmMetrics } from '../../src/telemetry/runtime.ts';
 

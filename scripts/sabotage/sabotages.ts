@@ -273,7 +273,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   {
     promise: 'A page of another site cannot write',
     change: 'Sec-Fetch-Site is ignored',
-    file: 'src/http/cross-site.ts',
+    file: 'src/access/cors.ts',
     from: "if (site !== undefined) return site === 'cross-site';",
     to: 'if (site !== undefined) return false;',
     test: 'src/management/operations.test.ts',
@@ -281,7 +281,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   {
     promise: 'A page of another site cannot write through a browser without Sec-Fetch-Site',
     change: 'Origin is ignored',
-    file: 'src/http/cross-site.ts',
+    file: 'src/access/cors.ts',
     from: 'return origin !== undefined && !isOwn(origin, request.host);',
     to: 'return false;',
     test: 'test/http/cross-site.test.ts',

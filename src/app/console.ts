@@ -24,7 +24,7 @@ import {
 import { token } from '../signatures/stripe.ts';
 import { parseDatabaseUrl } from '../sql/database.ts';
 import { History, type Series, type Traffic } from '../telemetry/history.ts';
-import type { Statistic } from '../telemetry/meter.ts';
+import type { Statistic } from '../telemetry/meters.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import { doorAddresses } from './banner.ts';
 import type { AppContext } from './context.ts';

@@ -3,8 +3,8 @@ import type { FastifyRequest } from 'fastify';
 import { GRAPHQL_TRANSPORT_WS_PROTOCOL, handleProtocols } from 'graphql-ws';
 import type { WebSocket } from 'ws';
 import type { CorsPolicy } from '../access/cors.ts';
+import { refuseFromOtherSite } from '../access/cors.ts';
 import type { AccessPolicy } from '../access/policy.ts';
-import { refuseFromOtherSite } from '../http/cross-site.ts';
 import type { GraphqlSocket } from './graphql-socket.ts';
 
 /** Close code for a temporary failure (RFC 6455 7.4.1, "Try Again Later"). */

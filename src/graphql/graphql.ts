@@ -26,12 +26,11 @@ import {
 } from '@portico/transport';
 import type { FastifyPluginAsync, FastifyPluginCallback, FastifyRequest } from 'fastify';
 import type { GraphQLSchema } from 'graphql';
-import { addPreflights, type CorsOptions, corsPolicy } from '../access/cors.ts';
+import { addPreflights, type CorsOptions, corsPolicy, refuseCrossSite } from '../access/cors.ts';
 import { guarded, pluginPolicy } from '../access/guarded.ts';
 import type { ApiOptions } from '../access/open-policy.ts';
 import type { AccessPolicy } from '../access/policy.ts';
 import type { ContextDetails } from '../config/schema/graphql.ts';
-import { refuseCrossSite } from '../http/cross-site.ts';
 import {
   assetReplies,
   assetsBase,

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { addEndpoint, type Endpoint, type ErrorFormat, sendProblem } from '@portico/transport';
 import fastify, { type FastifyInstance } from 'fastify';
-import { refuseCrossSite, refuseCrossSiteForm, refuseFromOtherSite } from './cross-site.ts';
+import { refuseCrossSite, refuseCrossSiteForm, refuseFromOtherSite } from '../access/cors.ts';
 
 const format: ErrorFormat = { contentType: 'text/plain', body: ({ code }) => code };
 const reads = ['GET', 'HEAD', 'OPTIONS'] as const;

@@ -6,7 +6,7 @@ import { ALERT_SOURCE, DeliveryIds, type NewDelivery } from './delivery.ts';
 import { PeriodicTask } from './dispatch/periodic-task.ts';
 import { type ForwardSettings, readForwards } from './forward/forward.ts';
 import type { Inbox } from './inbox.ts';
-import { ALERT_CHECKPOINT, ALERT_PREFIX, type DeadLetters, MAX_COUNTED } from './prune.ts';
+import { ALERT_CHECKPOINT, ALERT_PREFIX, type DeadLetters, MAX_COUNTED } from './inbox.ts';
 
 /** The target of alerts about dead letters. */
 export const ALERT_TARGET = `${ALERT_PREFIX}dead`;

@@ -7,8 +7,8 @@ import {
 } from '../relations/events.ts';
 import { DeliveryIds, type NewDelivery, USERS_SOURCE } from './delivery.ts';
 import type { Appended, Inbox } from './inbox.ts';
+import { RELAY_SIGN, type RelayPlace } from './inbox.ts';
 import type { JobPlan } from './job-plan.ts';
-import { RELAY_SIGN, type RelayPlace } from './prune.ts';
 
 /** The event type that addresses get for a change of a user. */
 function changeEvent(type: UserEvent['type']): string {

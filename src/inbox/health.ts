@@ -1,6 +1,6 @@
 import { type MaybePromise, whenReady } from '../core/maybe-promise.ts';
 import type { HealthIndicator, HealthResult } from '../telemetry/health.ts';
-import { sharedReading } from '../telemetry/meter.ts';
+import { sharedReading } from '../telemetry/meters.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import type { Backlog, Inbox } from './inbox.ts';
 

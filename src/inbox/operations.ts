@@ -12,7 +12,7 @@ import {
   parseMoment,
   type StoredDelivery,
 } from './delivery.ts';
-import type { AttemptEntry } from './prune.ts';
+import type { AttemptEntry } from './inbox.ts';
 
 /**
  * The status of a delivery, derived from its jobs: `unhandled` if it has none, else `processing` if one is

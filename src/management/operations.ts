@@ -9,8 +9,8 @@ import {
   readRawBodies,
 } from '@portico/transport';
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteHandlerMethod } from 'fastify';
+import { refuseCrossSite } from '../access/cors.ts';
 import type { MaybePromise } from '../core/maybe-promise.ts';
-import { refuseCrossSite } from '../http/cross-site.ts';
 import { COMMON_HEADERS, MEDIA_TYPES, methodNotAllowed, NOT_FOUND, refuse } from './management-errors.ts';
 
 /** Answers a read. Throws HttpProblem. */

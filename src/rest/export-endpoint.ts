@@ -1,11 +1,11 @@
 import { preferences, preferred, type Reply, type RequestContext } from '@portico/transport';
 import { type MaybePromise, whenReady } from '../core/maybe-promise.ts';
-import type { Validators } from '../http/entity-tags.ts';
 import type { ImportFormat, ImportOutcome } from '../relations/import.ts';
 import type { ExportFormat } from '../relations/pages.ts';
 import type { DatabaseUserStore } from '../relations/user-stores.ts';
 import { userLister } from './lists.ts';
 import { JSON_TYPE } from './rest-errors.ts';
+import type { Validators } from './validators.ts';
 import { isConditional, listValidators, notModified, validatorHeaders } from './validators.ts';
 
 const EXPORT_TYPES: Readonly<Record<string, ExportFormat>> = {

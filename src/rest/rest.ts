@@ -17,13 +17,18 @@ import {
   sendProblem,
 } from '@portico/transport';
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest, preHandlerHookHandler } from 'fastify';
-import { addPreflights, type CorsOptions, type CorsPolicy, corsPolicy } from '../access/cors.ts';
+import {
+  addPreflights,
+  type CorsOptions,
+  type CorsPolicy,
+  corsPolicy,
+  refuseFromOtherSite,
+} from '../access/cors.ts';
 import { guardHook, pluginPolicy, whileValid } from '../access/guarded.ts';
 import type { ApiOptions } from '../access/open-policy.ts';
 import type { AccessPolicy } from '../access/policy.ts';
 import { type MaybePromise, whenReady } from '../core/maybe-promise.ts';
 import { quote } from '../core/text.ts';
-import { refuseFromOtherSite } from '../http/cross-site.ts';
 import {
   type EventPosition,
   EventsGoneError,

@@ -9,12 +9,12 @@ import {
   type RequestContext,
   STRICT_APPLIED,
 } from '@portico/transport';
+import { refuseCrossSite } from '../access/cors.ts';
 import { type Guards, guarded } from '../access/guarded.ts';
 import type { Permission } from '../access/permission.ts';
 import type { AccessPolicy } from '../access/policy.ts';
 import { type MaybePromise, whenReady } from '../core/maybe-promise.ts';
 import { quote } from '../core/text.ts';
-import { refuseCrossSite } from '../http/cross-site.ts';
 import { onlyFields, readFields, readListParameters } from '../relations/lists.ts';
 import type { ExportFormat } from '../relations/pages.ts';
 import {

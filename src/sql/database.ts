@@ -3,11 +3,10 @@ import { DatabaseOpenError } from '../core/errors.ts';
 import type { MaybePromise } from '../core/maybe-promise.ts';
 import type { Inbox } from '../inbox/inbox.ts';
 import type { DeliveryLog } from '../inbox/operations.ts';
-import type { UserEventFeed, UserEventLog } from '../relations/events.ts';
+import type { EventLimits, UserEventFeed, UserEventLog } from '../relations/events.ts';
 import type { DatabaseUserStore } from '../relations/user-stores.ts';
 import type { ApiTokens } from './access-rows.ts';
 import type { DatabaseObserver } from './batch-queue.ts';
-import type { EventLimits } from './event-retention.ts';
 import type { UserIndexOptions } from './list-sql.ts';
 import type { HeldWal } from './sqlite-writer/checkpointer.ts';
 

@@ -1,4 +1,5 @@
 import { type MaybePromise, whenReady } from '../core/maybe-promise.ts';
+import type { AttemptEntry } from '../inbox/inbox.ts';
 import type {
   DeliveryCursor,
   DeliveryDetail,
@@ -9,7 +10,6 @@ import type {
   JobDetail,
   ReplayedJob,
 } from '../inbox/operations.ts';
-import type { AttemptEntry } from '../inbox/prune.ts';
 import {
   ATTEMPTS,
   entriesByJob,

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { PRIORITY_LEVEL } from '../inbox/delivery.ts';
 import type { Backlog } from '../inbox/inbox.ts';
+import { ALERT_CHECKPOINT, ALERT_PREFIX, type AttemptEntry, MAX_COUNTED } from '../inbox/inbox.ts';
 import type { DeliveryStatus } from '../inbox/operations.ts';
-import { ALERT_CHECKPOINT, ALERT_PREFIX, type AttemptEntry, MAX_COUNTED } from '../inbox/prune.ts';
 
 // Inbox SQL shared by both engines.
 

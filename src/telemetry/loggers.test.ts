@@ -4,8 +4,7 @@ import fc from 'fast-check';
 import { captureLog } from '../../test/support/log-capture.ts';
 import { waitFor } from '../../test/support/wait-for.ts';
 import { openLog } from './log.ts';
-import { LOG_LEVELS, type LogLevel } from './log-level.ts';
-import { Loggers, LogTail, ROOT } from './loggers.ts';
+import { LOG_LEVELS, Loggers, type LogLevel, LogTail, ROOT } from './loggers.ts';
 
 describe('loggers', () => {
   async function open(level: LogLevel = 'info') {

@@ -1,5 +1,4 @@
 import type { Logger } from 'pino';
-import { LOG_LEVELS, type LogLevel } from './log-level.ts';
 
 /** A logger whose level can be changed while it is in use, such as one of pino. */
 interface Leveled {
@@ -171,3 +170,9 @@ export class LogTail {
     this.#from = 0;
   }
 }
+
+/** Log levels, from nothing to everything. */
+export const LOG_LEVELS = ['silent', 'fatal', 'error', 'warn', 'info', 'debug', 'trace'] as const;
+
+/** The name of a level, in lower case. */
+export type LogLevel = (typeof LOG_LEVELS)[number];

@@ -1,16 +1,20 @@
 import type { BaseLogger } from 'pino';
 import {
+  Counter,
+  type CreateSeries,
   checkNames,
   type Meter,
   MeterError,
   type MeterOptions,
+  MetricWindow,
   type ObservedOptions,
   type Series,
+  SeriesTable,
   type Tagged,
+  Timer,
   type TimerOptions,
   type WithTags,
-} from './meter.ts';
-import { Counter, type CreateSeries, MetricWindow, SeriesTable, Timer } from './meters.ts';
+} from './meters.ts';
 
 interface MetricsOptions {
   /** Maximum number of tag combinations per meter; further ones share one series. Default 1,000. */

@@ -12,7 +12,7 @@ import type {
 } from '@opentelemetry/api';
 import type { RequestSpan, RequestTracing, TracedRequest } from '@portico/transport';
 import { readTraceContext, type TraceContext } from '../core/trace.ts';
-import type { Meter, Series } from './meter.ts';
+import type { Meter, Series } from './meters.ts';
 import type { Metrics } from './metrics.ts';
 
 /** The API of OpenTelemetry, which is a development dependency for its types. */

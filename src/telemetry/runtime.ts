@@ -10,8 +10,8 @@ import {
   performance,
 } from 'node:perf_hooks';
 import { getHeapSpaceStatistics, getHeapStatistics } from 'node:v8';
-import { sharedReading } from './meter.ts';
 import type { Timer } from './meters.ts';
+import { sharedReading } from './meters.ts';
 import type { Metrics } from './metrics.ts';
 
 /** Adds the meters of the process, V8 and the event loop, until the result is disposed of. */

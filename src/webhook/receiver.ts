@@ -12,11 +12,11 @@ import {
   refuseUnrouted,
 } from '@portico/transport';
 import type { FastifyPluginAsync } from 'fastify';
+import { refuseCrossSiteForm } from '../access/cors.ts';
 import { secretMatcher } from '../access/passwords.ts';
 import { formatPointer } from '../core/json.ts';
 import { whenReady } from '../core/maybe-promise.ts';
 import { traceOfHeaders } from '../core/trace.ts';
-import { refuseCrossSiteForm } from '../http/cross-site.ts';
 import { DeliveryIds, keptHeaders, type NewDelivery, parseDeliveryBody } from '../inbox/delivery.ts';
 import type { Appended, Inbox } from '../inbox/inbox.ts';
 import type { JobPlan } from '../inbox/job-plan.ts';

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { ClaimedJob, NewDelivery } from '../../src/inbox/delivery.ts';
-import type { Inbox, Outcome } from '../../src/inbox/inbox.ts';
-import type { AttemptTrace } from '../../src/inbox/prune.ts';
+import type { AttemptTrace, Inbox, Outcome } from '../../src/inbox/inbox.ts';
 import { claim, LATER, LEASE_END } from '../support/claim-jobs.ts';
 import { engines } from '../support/databases.ts';
 import { NOW, newDelivery } from '../support/new-delivery.ts';

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { NewDelivery } from '../../src/inbox/delivery.ts';
-import type { Inbox } from '../../src/inbox/inbox.ts';
-import type { PruneRule } from '../../src/inbox/prune.ts';
+import type { Inbox, PruneRule } from '../../src/inbox/inbox.ts';
 import { LATER, LEASE_END } from '../support/claim-jobs.ts';
 import { engines } from '../support/databases.ts';
 import { NOW, newDelivery } from '../support/new-delivery.ts';

@@ -1,7 +1,7 @@
 import { printable, printableLines } from '../../core/text.ts';
 import { formatSpan, headersOf } from '../../inbox/delivery.ts';
+import type { AttemptEntry } from '../../inbox/inbox.ts';
 import { type DeliveryDetail, detailJson, type JobDetail, jsonText } from '../../inbox/operations.ts';
-import type { AttemptEntry } from '../../inbox/prune.ts';
 import { readArguments } from '../arguments.ts';
 import { openExisting } from '../database.ts';
 import { counted, note, print, printData } from '../terminal.ts';

@@ -13,7 +13,7 @@ import {
 } from '../../telemetry/opentelemetry.ts';
 import type { ClaimedJob } from '../delivery.ts';
 import type { Outcome } from '../inbox.ts';
-import { type Answer, KEPT_ATTEMPTS } from '../prune.ts';
+import { type Answer, KEPT_ATTEMPTS } from '../inbox.ts';
 import { AttemptError, backoff, type Target, UncountedError } from './target.ts';
 
 /** Longer error messages are cut before they are stored, in characters. */

@@ -3,7 +3,7 @@ import { randomUUIDv7 } from 'node:crypto';
 import { test } from 'node:test';
 import { openDatabase } from '../../sql/open.ts';
 import type { NewDelivery } from '../delivery.ts';
-import type { PruneRule } from '../prune.ts';
+import type { PruneRule } from '../inbox.ts';
 import { prune, retention, SETTLING } from './retention.ts';
 
 const NOW = 1_700_000_000_000;

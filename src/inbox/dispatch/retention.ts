@@ -1,6 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Inbox } from '../inbox.ts';
-import type { PruneRule, PruneStep } from '../prune.ts';
+import type { Inbox, PruneRule, PruneStep } from '../inbox.ts';
 import { PeriodicTask } from './periodic-task.ts';
 
 interface RetentionOptions {

@@ -1,5 +1,5 @@
 import type { ClaimedJob } from '../delivery.ts';
-import type { Answer } from '../prune.ts';
+import type { Answer } from '../inbox.ts';
 import type { ClaimRateLimit } from './claim-rate.ts';
 
 /** Thrown by a target to override when, or whether, the job is retried. */

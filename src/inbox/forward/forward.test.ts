@@ -9,7 +9,7 @@ import { waitFor } from '../../../test/support/wait-for.ts';
 import { standard } from '../../signatures/standard.ts';
 import type { ClaimedJob } from '../delivery.ts';
 import { AttemptError } from '../dispatch/target.ts';
-import type { Answer } from '../prune.ts';
+import type { Answer } from '../inbox.ts';
 import { Network, PrivateAddressError } from './addresses.ts';
 import { createPoster, forwardTarget, type PosterOptions, readForwards, retryAfterMs } from './forward.ts';
 

@@ -11,7 +11,7 @@ import { type DeliveryHeaders, headersOf, type StoredDelivery } from '../deliver
 import { ClaimRateLimit } from '../dispatch/claim-rate.ts';
 import { AttemptError, type Target } from '../dispatch/target.ts';
 import { limitsOf, type TargetDefaults } from '../event-names.ts';
-import { MAX_ANSWER } from '../prune.ts';
+import { MAX_ANSWER } from '../inbox.ts';
 import { guardedLookup, isPrivateHost, type Network, PrivateAddressError } from './addresses.ts';
 import { CONNECTION_HEADERS } from './sent-headers.ts';
 import { checkTransform, transformer } from './transform.ts';

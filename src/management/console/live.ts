@@ -1,6 +1,6 @@
 import { type EventStreams, HttpProblem } from '@portico/transport';
 import type { FastifyInstance, FastifyReply } from 'fastify';
-import { refuseFromOtherSite } from '../../http/cross-site.ts';
+import { refuseFromOtherSite } from '../../access/cors.ts';
 import type { DeliveryLog } from '../../inbox/operations.ts';
 import type { History, HistoryReading } from '../../telemetry/history.ts';
 import type { LogTail } from '../../telemetry/loggers.ts';

@@ -10,7 +10,7 @@ import {
   type RequestContext,
   requestFields,
 } from '@portico/transport';
-import { refuseFromOtherSite } from '../../http/cross-site.ts';
+import { refuseFromOtherSite } from '../../access/cors.ts';
 import type { ManagementEndpoint } from '../management-endpoint.ts';
 import { COMMON_HEADERS, jsonReply, MEDIA_TYPES, NEGOTIATED_HEADERS } from '../management-errors.ts';
 

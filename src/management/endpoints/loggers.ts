@@ -1,6 +1,6 @@
 import { HttpProblem, type Reply, type RequestContext } from '@portico/transport';
-import { LOG_LEVELS, type LogLevel } from '../../telemetry/log-level.ts';
 import type { LoggerState, Loggers } from '../../telemetry/loggers.ts';
+import { LOG_LEVELS, type LogLevel } from '../../telemetry/loggers.ts';
 import type { ManagementEndpoint } from '../management-endpoint.ts';
 import { jsonReply, NO_CONTENT, NOT_FOUND } from '../management-errors.ts';
 import { parseDuration } from './recent.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import Fastify, { type FastifyInstance } from 'fastify';
-import type { Meter } from '../../telemetry/meter.ts';
+import type { Meter } from '../../telemetry/meters.ts';
 import { Metrics } from '../../telemetry/metrics.ts';
 import { refuse } from '../management-errors.ts';
 import { addRoutes } from '../operations.ts';

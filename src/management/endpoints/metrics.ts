@@ -1,5 +1,5 @@
 import { HttpProblem, type RequestContext } from '@portico/transport';
-import type { Meter, Series, Statistic, Tag } from '../../telemetry/meter.ts';
+import type { Meter, Series, Statistic, Tag } from '../../telemetry/meters.ts';
 import type { Metrics } from '../../telemetry/metrics.ts';
 import type { ManagementEndpoint } from '../management-endpoint.ts';
 import { jsonReply, jsonTextReply } from '../management-errors.ts';

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { parameterOf, preferred, type RequestContext, type Weighted } from '@portico/transport';
-import type { Measurement, Meter, Series, Statistic, Tag } from '../../telemetry/meter.ts';
+import type { Measurement, Meter, Series, Statistic, Tag } from '../../telemetry/meters.ts';
 import type { Metrics } from '../../telemetry/metrics.ts';
 import type { ManagementEndpoint } from '../management-endpoint.ts';
 import { NEGOTIATED_HEADERS } from '../management-errors.ts';

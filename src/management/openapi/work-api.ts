@@ -12,7 +12,7 @@ import {
   textOrNull,
 } from '../../http/openapi.ts';
 import { DELIVERY_STATUSES, FILTER_FIELDS } from '../../inbox/operations.ts';
-import { LOG_LEVELS } from '../../telemetry/log-level.ts';
+import { LOG_LEVELS } from '../../telemetry/loggers.ts';
 import { MEDIA_TYPES } from '../management-errors.ts';
 import { type EndpointPaths, json, read, WRITE_REFUSALS } from './shapes.ts';
 

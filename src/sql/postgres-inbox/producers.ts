@@ -1,5 +1,10 @@
-import type { Checkpoints, Enqueued, EnqueuedDeliveries } from '../../inbox/inbox.ts';
-import type { DeadLetters, RelayStore } from '../../inbox/prune.ts';
+import type {
+  Checkpoints,
+  DeadLetters,
+  Enqueued,
+  EnqueuedDeliveries,
+  RelayStore,
+} from '../../inbox/inbox.ts';
 import type { DatabaseObserver } from '../batch-queue.ts';
 import { DEAD_LETTERS, OLDEST_ENQUEUED } from '../inbox-sql.ts';
 import type { Notifier } from '../postgres/notifier.ts';

@@ -1,4 +1,4 @@
-import { type PruneRule, type PruneStep, rememberedFrom } from '../../inbox/prune.ts';
+import { type PruneRule, type PruneStep, rememberedFrom } from '../../inbox/inbox.ts';
 import type { Statement } from '../postgres-pool/connection.ts';
 import { sqlState } from '../postgres-pool/faults.ts';
 import type { Server } from '../postgres-pool/server.ts';

@@ -1,7 +1,6 @@
-import { UserEventFeed } from '../../relations/events.ts';
+import { EventRetention, UserEventFeed } from '../../relations/events.ts';
 import { unobserved } from '../batch-queue.ts';
 import { type Database, type OpenOptions, PING } from '../database.ts';
-import { EventRetention } from '../event-retention.ts';
 import { requireNothingPending } from '../migration-files.ts';
 import { PostgresDeliveryLog } from '../postgres-inbox/delivery-log.ts';
 import { postgresInbox } from '../postgres-inbox/inbox.ts';

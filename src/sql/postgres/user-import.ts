@@ -7,8 +7,16 @@ import type { DatabaseObserver } from '../batch-queue.ts';
 import { storedKey } from '../inbox-sql.ts';
 import type { Row, Steps } from '../postgres-pool/connection.ts';
 import type { Server } from '../postgres-pool/server.ts';
-import { CREATE } from './user-statements.ts';
 import { singleWrite } from './write-queue.ts';
+
+export const CREATE = {
+  name: 'user-create',
+  text: `
+    INSERT INTO users (name, email, version)
+    SELECT name, email, version
+    FROM unnest($1::text[], $2::text[], $3::bigint[]) WITH ORDINALITY AS given (name, email, version, nth) ORDER BY nth
+    RETURNING id`,
+};
 
 /** The dependencies of imports. */
 interface PostgresImportOptions {

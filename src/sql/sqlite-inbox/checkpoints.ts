@@ -1,6 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
-import type { Appended, Checkpoints } from '../../inbox/inbox.ts';
-import type { DeadLetters } from '../../inbox/prune.ts';
+import type { Appended, Checkpoints, DeadLetters } from '../../inbox/inbox.ts';
 import { DEAD_LETTERS } from '../inbox-sql.ts';
 import { readRows } from '../sqlite/connection.ts';
 import type { StepRows } from '../sqlite-writer/batch.ts';

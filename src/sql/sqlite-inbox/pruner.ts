@@ -1,5 +1,5 @@
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
-import { type PruneRule, rememberedFrom } from '../../inbox/prune.ts';
+import { type PruneRule, rememberedFrom } from '../../inbox/inbox.ts';
 import { DELIVERY_BYTES, DELIVERY_OVERHEAD } from '../inbox-sql.ts';
 import { HIGHEST } from '../sqlite-writer/write-statements.ts';
 import { PRUNE_ZONE, SIZE, ZONE_OF } from './delivery-zones.ts';

@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
-import type { RelayPlace, RelayStore } from '../../inbox/prune.ts';
+import type { RelayPlace, RelayStore } from '../../inbox/inbox.ts';
 import { readRow } from '../sqlite/connection.ts';
 import type { WriteQueue } from '../sqlite-writer/write-queue.ts';
 import type { AppendSteps } from './append.ts';

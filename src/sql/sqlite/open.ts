@@ -1,10 +1,9 @@
 import { existsSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { StoreUnavailableError } from '../../core/errors.ts';
-import { UserEventFeed } from '../../relations/events.ts';
+import { EventRetention, UserEventFeed } from '../../relations/events.ts';
 import { unobserved } from '../batch-queue.ts';
 import { type Database, type OpenOptions, PING } from '../database.ts';
-import { EventRetention } from '../event-retention.ts';
 import { requireNothingPending } from '../migration-files.ts';
 import { SqliteDeliveryLog } from '../sqlite-inbox/delivery-log.ts';
 import { resetTimes, sqliteInbox } from '../sqlite-inbox/inbox.ts';

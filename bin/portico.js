@@ -11,5 +11,6 @@ if (Number.parseInt(version, 10) < 24) {
   process.exitCode = 1;
 } else {
   process.getBuiltinModule('node:module').enableCompileCache();
-  await import('../src/main.ts');
+  const { main } = await import('../src/main.ts');
+  process.exitCode = await main(process.argv.slice(2));
 }

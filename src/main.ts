@@ -1,5 +1,5 @@
 import { type CommandName, parseCommandLine } from './cli/command-line.ts';
-import { note } from './cli/terminal.ts';
+import { type CommandIo, note, runWith } from './cli/terminal.ts';
 import { isExpected } from './core/errors.ts';
 
 type Command = (rest: readonly string[]) => Promise<number>;
@@ -27,8 +27,13 @@ const COMMANDS: Readonly<Record<CommandName, Command>> = {
 /**
  * Resolves to the exit code: 0 for a clean stop, 1 for a failure, 2 for a wrong call or configuration. Each
  * command documents others.
+ * `io` replaces the streams, environment and signals of the process, except for `serve` and `health`.
  */
-async function main(argv: readonly string[]): Promise<number> {
+export function main(argv: readonly string[], io?: CommandIo): Promise<number> {
+  return io === undefined ? run(argv) : runWith(io, () => run(argv));
+}
+
+async function run(argv: readonly string[]): Promise<number> {
   try {
     const { command, rest } = parseCommandLine(argv);
     return await COMMANDS[command](rest);
@@ -46,5 +51,3 @@ function explain(error: unknown): number {
   note(`portico: ${error instanceof Error ? error.stack : String(error)}`);
   return 1;
 }
-
-process.exitCode = await main(process.argv.slice(2));

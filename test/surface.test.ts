@@ -12,9 +12,9 @@ import { after, describe, test } from 'node:test';
 import { diff, promisify } from 'node:util';
 import { createService, loadConfig } from 'portico';
 import ts from 'typescript5';
-import { runPortico } from './support/portico-command.ts';
 import { sharedPostgres } from './support/postgres.ts';
 import { missingPostgres } from './support/postgres-binaries.ts';
+import { runCommand } from './support/run-command.ts';
 import { describeCommands } from './support/surface/commands.ts';
 import { describeExports } from './support/surface/exports.ts';
 import { ERROR_CODES } from './support/surface/inner.ts';
@@ -86,7 +86,7 @@ const cleanup = new AsyncDisposableStack();
 after(() => cleanup.disposeAsync());
 
 const emptyFolder = async () => cleanup.use(await temporaryFolder()).path;
-const portico = async (args: readonly string[]) => runPortico(args, { cwd: await emptyFolder() });
+const portico = async (args: readonly string[]) => runCommand(args, { cwd: await emptyFolder() });
 const help = once(async () => (await portico(['help'])).stdout);
 const fullService = once(async () => {
   const service = await openFullService(await emptyFolder());

@@ -43,6 +43,7 @@ const HELPERS: ReadonlySet<string> = new Set([
   'test/support/postgres.ts',
   'test/support/postgres-template.ts',
   'test/support/proof-settings.ts',
+  'test/support/run-command.ts',
 ]);
 
 /** Files that measure their own process, which their text does not show. */

@@ -14,7 +14,7 @@ import type { Database } from '../sql/database.ts';
 import { readArguments, runPart } from './arguments.ts';
 import { UsageError } from './command-line.ts';
 import { openExisting } from './database.ts';
-import { type Column, note, print, printJson, readHidden, renderTable } from './terminal.ts';
+import { type Column, commandIo, note, print, printJson, readHidden, renderTable } from './terminal.ts';
 import { usages } from './usages.ts';
 
 /**
@@ -100,7 +100,8 @@ async function listTokens(argv: readonly string[]): Promise<number> {
   } else if (tokens.length === 0) {
     note('There are no tokens.');
   } else {
-    const width = process.stdout.isTTY ? process.stdout.columns : undefined;
+    const { stdout } = commandIo();
+    const width = stdout.isTTY ? stdout.columns : undefined;
     await print(`${renderTable(columnsAt(Date.now()), tokens, width).join('\n')}\n`);
   }
   return 0;
@@ -154,14 +155,14 @@ export async function hashPasswordCommand(argv: readonly string[]): Promise<numb
       'A password must not be an argument, which other users can see; type it when asked, or pipe it to standard input',
     ]);
   }
-  const password = process.stdin.isTTY ? await askTwice() : await readAll();
+  const password = commandIo().stdin.isTTY ? await askTwice() : await readAll();
   if (password === undefined) return 1;
   // A Basic header can carry no control characters.
   if (!/^\P{Cc}+$/u.test(password)) {
     throw new UsageError(['A password has at least one character, and no control characters']);
   }
   await print(`${await hashPassword(password, args.has('--argon2id') ? 'argon2id' : 'scrypt')}\n`);
-  if (process.stdout.isTTY) note('Put it in single quotes in a shell, because of its $.');
+  if (commandIo().stdout.isTTY) note('Put it in single quotes in a shell, because of its $.');
   return 0;
 }
 
@@ -172,7 +173,7 @@ async function askTwice(): Promise<string | undefined> {
 }
 
 async function readAll(): Promise<string> {
-  const bytes = Buffer.concat(await process.stdin.toArray());
+  const bytes = Buffer.concat(await commandIo().stdin.toArray());
   if (!isUtf8(bytes)) throw new UsageError(['Standard input is not UTF-8 text']);
   return bytes.toString().replace(/\r?\n$/, '');
 }

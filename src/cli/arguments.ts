@@ -2,7 +2,7 @@ import type { Config } from '../config/load.ts';
 import { type Argument, configRules, type OptionRules, parseArguments } from '../config/sources.ts';
 import { didYouMean, quote } from '../core/text.ts';
 import { UsageError } from './command-line.ts';
-import { endWithReader } from './terminal.ts';
+import { commandIo, endWithReader } from './terminal.ts';
 import type { CommandUsage } from './usages.ts';
 
 /** The parsed arguments of a command. */
@@ -52,7 +52,7 @@ export function readArguments(usage: CommandUsage, argv: readonly string[]): Com
     async configuration() {
       // Loaded only by the commands that need it.
       const { loadConfig } = await import('../config/load.ts');
-      return loadConfig({ argv: written, env: process.env, cwd: process.cwd() });
+      return loadConfig({ argv: written, env: commandIo().env, cwd: process.cwd() });
     },
     misuse,
   };

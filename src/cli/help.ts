@@ -3,12 +3,13 @@ import { doors, moduleOption, type OptionKey, optionKeys, optionOf } from '../co
 import { type Paint, paintFor, plainly } from '../core/text.ts';
 import { renamedEvents } from '../signatures/sources.ts';
 import { commands, parseCommandLine } from './command-line.ts';
-import { printPainted } from './terminal.ts';
+import { commandIo, printPainted } from './terminal.ts';
 import { type CommandUsage, usages } from './usages.ts';
 
 /** `portico help [command]` and `--help`. Rejects with UsageError for a command that does not exist. */
 export async function helpCommand(words: readonly string[]): Promise<number> {
-  await printPainted(help(words, process.stdout.columns ?? 100, paintFor(process.stdout)));
+  const { stdout, env } = commandIo();
+  await printPainted(help(words, stdout.columns ?? 100, paintFor(stdout, env)));
   return 0;
 }
 

@@ -28,6 +28,7 @@ import { UsageError } from './command-line.ts';
 import { countOf } from './deliveries/filter.ts';
 import { ownDoor } from './health.ts';
 import {
+  commandIo,
   counted,
   endWithReader,
   INTERRUPTED,
@@ -104,7 +105,7 @@ export function misuse(problem: string): UsageError {
  * UsageError.
  */
 export async function readContent(flag: string, value: string): Promise<Buffer> {
-  if (value === '-') return Buffer.concat(await process.stdin.toArray());
+  if (value === '-') return Buffer.concat(await commandIo().stdin.toArray());
   if (!value.startsWith('@')) return Buffer.from(value);
   try {
     return readFileSync(value.slice(1));

@@ -1,11 +1,37 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { once } from 'node:events';
 import * as readline from 'node:readline';
 import { createInterface } from 'node:readline/promises';
-import { Writable } from 'node:stream';
+import { type Readable, Writable } from 'node:stream';
 import { type Paint, paintedLines, paintFor, printable, printableLines } from '../core/text.ts';
 import { formatSpan } from '../inbox/delivery.ts';
 import type { OnCopy } from '../sql/backup/copy.ts';
 import { cell, pad, widthOf } from './deliveries/cells.ts';
+
+/** What a command reads from and writes to. `process` is one. */
+export interface CommandIo {
+  readonly stdin: Readable & { readonly isTTY?: boolean };
+  readonly stdout: Writable & { readonly isTTY?: boolean; readonly columns?: number };
+  readonly stderr: Writable & { readonly isTTY?: boolean };
+  readonly env: NodeJS.ProcessEnv;
+  /** Adds a listener for SIGINT or SIGTERM. */
+  on(signal: 'SIGINT' | 'SIGTERM', listener: () => void): unknown;
+  off(signal: 'SIGINT' | 'SIGTERM', listener: () => void): unknown;
+  /** Ends the command at once. */
+  exit(code: number): never;
+}
+
+const given = new AsyncLocalStorage<CommandIo>();
+
+/** The streams, environment and signals of the running command; by default, those of the process. */
+export function commandIo(): CommandIo {
+  return given.getStore() ?? process;
+}
+
+/** Runs a command with the given streams, environment and signals. */
+export function runWith<T>(io: CommandIo, run: () => T): T {
+  return given.run(io, run);
+}
 
 /** Writes text or JSON to standard output; resolves when it can take more. */
 export function print(text: string): Promise<void> {
@@ -24,12 +50,13 @@ export function printJson(value: unknown): Promise<void> {
 
 /** Writes data unchanged; on a terminal, escaped. */
 export function printData(data: string | Uint8Array): Promise<void> {
-  if (!process.stdout.isTTY) return write(data);
+  if (!commandIo().stdout.isTTY) return write(data);
   return write(printableLines(typeof data === 'string' ? data : Buffer.from(data).toString()));
 }
 
 async function write(data: string | Uint8Array): Promise<void> {
-  if (!process.stdout.write(data)) await once(process.stdout, 'drain');
+  const { stdout } = commandIo();
+  if (!stdout.write(data)) await once(stdout, 'drain');
 }
 
 /**
@@ -37,16 +64,17 @@ async function write(data: string | Uint8Array): Promise<void> {
  * head`).
  */
 export function endWithReader(): void {
-  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code === 'EPIPE') process.exit(0);
+  const io = commandIo();
+  io.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code === 'EPIPE') io.exit(0);
     note(`portico: standard output failed: ${error.message}`);
-    process.exit(1);
+    io.exit(1);
   });
 }
 
 /** Writes a line to standard error. */
 export function note(text: string): void {
-  process.stderr.write(`${printableLines(text)}\n`);
+  commandIo().stderr.write(`${printableLines(text)}\n`);
 }
 
 /** `1 delivery`, `5,000 deliveries`. */
@@ -58,8 +86,9 @@ export function counted(count: number, one: string, many: string): string {
  * Asks on the terminal; only y or yes confirms. Returns true without asking if standard input is no terminal.
  */
 export async function confirmed(question: string, signal: AbortSignal): Promise<boolean> {
-  if (!process.stdin.isTTY) return true;
-  using terminal = createInterface({ input: process.stdin, output: process.stderr });
+  const { stdin, stderr } = commandIo();
+  if (!stdin.isTTY) return true;
+  using terminal = createInterface({ input: stdin, output: stderr });
   const { promise, resolve } = Promise.withResolvers<undefined>();
   // Ctrl+C and Ctrl+D.
   terminal.on('SIGINT', () => resolve(undefined)).on('close', () => resolve(undefined));
@@ -97,19 +126,20 @@ const ECHO = 1_000;
  * process at once. Disposing of it restores the default.
  */
 export function interruption(): AbortSignal & Disposable {
+  const io = commandIo();
   const controller = new AbortController();
   let first: number | undefined;
   const onSignal = () => {
     first ??= performance.now();
-    if (performance.now() - first > ECHO) process.exit(INTERRUPTED);
+    if (performance.now() - first > ECHO) io.exit(INTERRUPTED);
     controller.abort();
   };
-  process.on('SIGINT', onSignal).on('SIGTERM', onSignal);
+  for (const name of ['SIGINT', 'SIGTERM'] as const) io.on(name, onSignal);
   return Object.assign(controller.signal, {
     [Symbol.dispose]() {
       // An echo of the first signal must not end the process before its report is printed.
       if (first !== undefined) return;
-      process.off('SIGINT', onSignal).off('SIGTERM', onSignal);
+      for (const name of ['SIGINT', 'SIGTERM'] as const) io.off(name, onSignal);
     },
   });
 }
@@ -137,9 +167,9 @@ const REPORT = 3_000;
 export function showProgress(
   doing: string,
   total: number | undefined,
-  screen: ProgressScreen = process.stderr,
+  screen: ProgressScreen = commandIo().stderr,
   now: () => number = () => performance.now(),
-  paint: Paint = paintFor(screen),
+  paint: Paint = paintFor(screen, commandIo().env),
 ): Progress {
   const began = now();
   const terminal = screen.isTTY === true;
@@ -172,7 +202,7 @@ function progressText(done: number, total: number | undefined, elapsed: number):
  * input must be a terminal.
  */
 export function readHidden(...questions: readonly string[]): Promise<readonly string[] | undefined> {
-  const { stdin, stderr } = process;
+  const { stdin, stderr } = commandIo();
   const { promise, resolve } = Promise.withResolvers<readonly string[] | undefined>();
   const muted = new Writable({ write: (_chunk, _encoding, done) => done() });
   // One interface for all questions, because pasted text may answer several. No history, because it would

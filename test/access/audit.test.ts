@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { openDatabase } from '../../src/sql/open.ts';
 import { openSocket } from '../graphql/support/socket-client.ts';
 import { keepConnection } from '../support/kept-connection.ts';
-import { runPortico } from '../support/portico-command.ts';
+import { runCommand } from '../support/run-command.ts';
 import { startTestService } from '../support/service.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { bearer, moduleWith } from './support/tokens.ts';
@@ -89,7 +89,7 @@ test('who makes and revokes tokens of the database is recorded, and no token', a
   const url = `sqlite:${folder.path}/portico.db`;
   await (await openDatabase(url))[Symbol.asyncDispose]();
   const env = { DATABASE_URL: url, AUDIT_RETENTION: '1' };
-  const run = (...args: string[]) => runPortico(['tokens', ...args], { cwd: folder.path, env });
+  const run = (...args: string[]) => runCommand(['tokens', ...args], { cwd: folder.path, env });
   const made = await run('create', 'ci', '--scopes', 'users:read', '--expires', '90d');
   assert.equal(made.code, 0, made.stderr);
   assert.equal((await run('create', 'ci', '--scopes', 'users:read')).code, 1);

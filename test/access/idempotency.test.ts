@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { linesOf } from '../rest/support/imports.ts';
 import { postgresDatabase, withoutPostgres } from '../support/databases.ts';
-import { runPortico } from '../support/portico-command.ts';
+import { runCommand } from '../support/run-command.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 import { AUDIENCE, ISSUER, startIssuer } from './support/issuer.ts';
 import { bearer, tokens } from './support/tokens.ts';
@@ -117,7 +117,7 @@ for (const [engine, place] of Object.entries(engines)) {
       await using service = await start(env);
       const run = async (...args: string[]) => {
         const options = { cwd: service.folder, env: { ...env, DATABASE_URL: service.databaseUrl } };
-        const { code, stdout, stderr } = await runPortico(['tokens', ...args], options);
+        const { code, stdout, stderr } = await runCommand(['tokens', ...args], options);
         assert.equal(code, 0, stderr);
         return `Bearer ${stdout.trim()}`;
       };
@@ -183,7 +183,7 @@ for (const [engine, place] of Object.entries(engines)) {
       const type = 'application/x-ndjson';
       assert.equal((await post(service, `${ANN}\n${EVE}\n`, 'one', { type })).status, 200);
       const run = (input: string) =>
-        runPortico(['users', 'import', '-', '--format', 'ndjson', '--key', 'one'], {
+        runCommand(['users', 'import', '-', '--format', 'ndjson', '--key', 'one'], {
           cwd: service.folder,
           env: { ...env, DATABASE_URL: service.databaseUrl },
           input,

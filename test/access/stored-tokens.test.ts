@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { postgresUrl, withoutPostgres } from '../support/databases.ts';
 import { runPortico } from '../support/portico-command.ts';
+import { runCommand } from '../support/run-command.ts';
 import { startTestService } from '../support/service.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -23,7 +24,7 @@ for (const [engine, urlIn] of Object.entries(urls)) {
         API_REQUIRED: 'all',
         API_MAX_FAILURES: '0',
       };
-      const run = (...args: string[]) => runPortico(['tokens', ...args], { cwd: folder.path, env });
+      const run = (...args: string[]) => runCommand(['tokens', ...args], { cwd: folder.path, env });
       await using one = await startTestService({ env });
       // An SQLite file has one service.
       await using two = engine === 'postgres' ? await startTestService({ env }) : undefined;
@@ -72,7 +73,7 @@ test('a wrong call says what is wrong', async () => {
     [['revoke'], /Name the token/],
     [['make'], /not one of create, list, revoke/],
   ] as const) {
-    const { code, stderr } = await runPortico(['tokens', ...args], { cwd: folder.path });
+    const { code, stderr } = await runCommand(['tokens', ...args], { cwd: folder.path });
     assert.equal(code, 2, args.join(' '));
     assert.match(stderr, problem);
   }
@@ -81,7 +82,7 @@ test('a wrong call says what is wrong', async () => {
 test('a scope that does not exist is refused, and named with those that do', async () => {
   await using folder = await temporaryFolder();
   const create = (scopes: string, env: Readonly<Record<string, string>> = {}) =>
-    runPortico(['tokens', 'create', 'ci', '--scopes', scopes], { cwd: folder.path, env });
+    runCommand(['tokens', 'create', 'ci', '--scopes', scopes], { cwd: folder.path, env });
   const refused = await create('users:read,users:wirte');
   assert.equal(refused.code, 2);
   assert.equal(

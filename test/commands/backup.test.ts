@@ -3,8 +3,8 @@ import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from '
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
-import { runPortico } from '../support/portico-command.ts';
 import { startPortico } from '../support/portico-process.ts';
+import { runCommand } from '../support/run-command.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { waitFor } from '../support/wait-for.ts';
 
@@ -23,7 +23,7 @@ async function names(url: string | undefined): Promise<readonly string[]> {
 
 test('a backup of a running service is restored in place of a later database, which is kept', async () => {
   await using place = await temporaryFolder();
-  const run = (...args: readonly string[]) => runPortico(args, { cwd: place.path });
+  const run = (...args: readonly string[]) => runCommand(args, { cwd: place.path });
   {
     await using portico = startPortico({ cwd: place.path, env: { BACKUP_EVERY: '1d' } });
     await portico.ready();
@@ -59,7 +59,7 @@ test('a backup of a running service is restored in place of a later database, wh
 
 test('a restore refuses what is no sound backup, and changes nothing then', async () => {
   await using place = await temporaryFolder();
-  const run = (...args: readonly string[]) => runPortico(args, { cwd: place.path });
+  const run = (...args: readonly string[]) => runCommand(args, { cwd: place.path });
   const file = (name: string) => join(place.path, name);
   assert.match((await run('backup')).stderr, /There is no database .*portico\.db yet/);
   assert.equal((await run('migrate')).code, 0);
@@ -107,12 +107,12 @@ test('a restore refuses what is no sound backup, and changes nothing then', asyn
 test('on PostgreSQL the commands say what to run, without the password', async () => {
   await using place = await temporaryFolder();
   const env = { DATABASE_URL: 'postgres://u:secret@h/d' };
-  const backup = await runPortico(['backup'], { cwd: place.path, env });
+  const backup = await runCommand(['backup'], { cwd: place.path, env });
   assert.match(
     backup.stderr,
     /pg_dump --format=custom --no-owner --file=\S+\.dump --dbname="\$DATABASE_URL"/,
   );
-  const restore = await runPortico(['restore', 'x.dump'], { cwd: place.path, env });
+  const restore = await runCommand(['restore', 'x.dump'], { cwd: place.path, env });
   assert.match(
     restore.stderr,
     /pg_restore --single-transaction --no-owner --dbname="\$DATABASE_URL" x\.dump/,

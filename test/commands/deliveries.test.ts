@@ -6,6 +6,7 @@ import type { Database } from '../../src/sql/database.ts';
 import { openDatabase } from '../../src/sql/open.ts';
 import { runPortico } from '../support/portico-command.ts';
 import { startPortico } from '../support/portico-process.ts';
+import { runCommand } from '../support/run-command.ts';
 import { settleAll, storeDeliveries } from '../support/stored-deliveries.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -17,7 +18,7 @@ async function folderWith(fill: (database: Database) => Promise<void>) {
   await using database = await openDatabase(`sqlite:${join(folder.path, 'portico.db')}`);
   await fill(database);
   const rest = cleanup.move();
-  const portico = (...args: readonly string[]) => runPortico(args, { cwd: folder.path });
+  const portico = (...args: readonly string[]) => runCommand(args, { cwd: folder.path });
   return { path: folder.path, portico, [Symbol.asyncDispose]: () => rest.disposeAsync() };
 }
 
@@ -50,7 +51,7 @@ test('list: FORCE_COLOR sets the title off, and NO_COLOR does not', async () => 
     await storeDeliveries(database, 'paid', 1);
   });
   const list = (env: Readonly<Record<string, string>>) =>
-    runPortico(['deliveries', 'list'], { cwd: folder.path, env });
+    runCommand(['deliveries', 'list'], { cwd: folder.path, env });
   const [title = ''] = (await list({ FORCE_COLOR: '1' })).stdout.split('\n');
   assert.ok(title.startsWith('\x1b[1mID ') && title.endsWith('BYTES\x1b[22m'), title);
   assert.match((await list({ NO_COLOR: '1' })).stdout, /^ID /);
@@ -185,13 +186,13 @@ test('the configuration says where the database is, in every way it has', async 
   const url = `sqlite:${join(folder.path, 'portico.db')}`;
   const list = ['deliveries', 'list', '--json'];
   const count = ({ stdout }: { readonly stdout: string }) => JSON.parse(stdout).items.length;
-  assert.equal(count(await runPortico([...list, '--database-url', url], { cwd: elsewhere.path })), 1);
-  assert.equal(count(await runPortico(list, { cwd: elsewhere.path, env: { DATABASE_URL: url } })), 1);
+  assert.equal(count(await runCommand([...list, '--database-url', url], { cwd: elsewhere.path })), 1);
+  assert.equal(count(await runCommand(list, { cwd: elsewhere.path, env: { DATABASE_URL: url } })), 1);
   await writeFile(
     join(elsewhere.path, 'portico.config.ts'),
     `export default { database: { url: ${JSON.stringify(url)} } };`,
   );
-  assert.equal(count(await runPortico(list, { cwd: elsewhere.path })), 1);
+  assert.equal(count(await runCommand(list, { cwd: elsewhere.path })), 1);
 });
 
 test('a folder without a database is said, and stays without one', async () => {
@@ -201,7 +202,7 @@ test('a folder without a database is said, and stays without one', async () => {
   assert.match(stderr, /^portico: There is no database at .*portico\.db; go to the folder of the service/);
   const again = await runPortico(['deliveries', 'list'], { cwd: folder.path });
   assert.equal(again.code, 2);
-  const memory = await runPortico(['deliveries', 'list', '--database-url=sqlite::memory:'], {
+  const memory = await runCommand(['deliveries', 'list', '--database-url=sqlite::memory:'], {
     cwd: folder.path,
   });
   assert.match(memory.stderr, /which only the service itself can read/);
@@ -225,7 +226,7 @@ test('wrong usage is exit code 2, with what may be meant', async () => {
     [['discard', '--dead', '--status', 'pending'], '--dead and --status mean different deliveries'],
     [['tail', '--since', '1h'], '"--since" is not an option of deliveries tail'],
   ] as const) {
-    const { code, stdout, stderr } = await runPortico(['deliveries', ...args], { cwd: folder.path });
+    const { code, stdout, stderr } = await runCommand(['deliveries', ...args], { cwd: folder.path });
     assert.deepEqual([code, stdout], [2, ''], args.join(' '));
     assert.ok(stderr.startsWith('portico: ') && stderr.includes(message), stderr);
     assert.match(stderr, /portico help deliveries/);
@@ -235,7 +236,7 @@ test('wrong usage is exit code 2, with what may be meant', async () => {
 test('help tells how a command is called, and about one part alone', async () => {
   await using folder = await temporaryFolder();
   const help = async (...args: readonly string[]) => {
-    const { code, stdout } = await runPortico(args, { cwd: folder.path });
+    const { code, stdout } = await runCommand(args, { cwd: folder.path });
     assert.equal(code, 0, args.join(' '));
     return stdout;
   };

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { runPortico } from '../support/portico-command.ts';
 import { startPortico } from '../support/portico-process.ts';
+import { runCommand } from '../support/run-command.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { waitFor } from '../support/wait-for.ts';
 
@@ -33,7 +34,7 @@ for (const [where, manifest] of [
 
 test('portico init overwrites nothing and asks nobody who is not there', async () => {
   await using folder = await temporaryFolder();
-  const init = (...args: readonly string[]) => runPortico(['init', ...args], { cwd: folder.path });
+  const init = (...args: readonly string[]) => runCommand(['init', ...args], { cwd: folder.path });
   const made = await init('new', '--package');
   assert.equal(made.code, 0);
   assert.deepEqual(await readdir(join(folder.path, 'new')), ['package.json', 'portico.config.mts']);
@@ -49,6 +50,6 @@ test('portico init overwrites nothing and asks nobody who is not there', async (
 
   await using other = await temporaryFolder();
   await writeFile(join(other.path, 'portico.config.json'), '{}');
-  assert.equal((await runPortico(['init', '--yes'], { cwd: other.path })).code, 2);
+  assert.equal((await runCommand(['init', '--yes'], { cwd: other.path })).code, 2);
   assert.deepEqual(await readdir(other.path), ['portico.config.json']);
 });

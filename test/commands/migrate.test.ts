@@ -7,6 +7,7 @@ import pg from 'pg';
 import { postgresUrl, withoutPostgres } from '../support/databases.ts';
 import { runPortico } from '../support/portico-command.ts';
 import { startPortico } from '../support/portico-process.ts';
+import { runCommand } from '../support/run-command.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const FILES = readdirSync(join(import.meta.dirname, '../../src/sql/sqlite/migrations')).sort();
@@ -41,7 +42,7 @@ for (const [name, { url: newUrl, sql }] of Object.entries({ sqlite, postgres }))
       await using folder = await temporaryFolder();
       const url = await newUrl(folder.path);
       const migrate = (...args: readonly string[]) =>
-        runPortico(['migrate', ...args], { cwd: folder.path, env: { DATABASE_URL: url } });
+        runCommand(['migrate', ...args], { cwd: folder.path, env: { DATABASE_URL: url } });
 
       const missing = await migrate('--check', '--json');
       assert.deepEqual(JSON.parse(missing.stdout), { applied: [], pending: FILES });
@@ -75,7 +76,7 @@ for (const [name, { url: newUrl, sql }] of Object.entries({ sqlite, postgres }))
         assert.match(refused.stderr, /not up to date \(001-schema\.sql\)\. Run "portico migrate" first/);
         assert.equal(existsSync(join(folder.path, 'test.db')), false);
       }
-      await runPortico(['migrate'], { cwd: folder.path, env: { DATABASE_URL: url } });
+      await runCommand(['migrate'], { cwd: folder.path, env: { DATABASE_URL: url } });
       {
         await using started = start(['serve', '--no-migrate']);
         await started.ready();
@@ -95,7 +96,7 @@ for (const [name, { url: newUrl, sql }] of Object.entries({ sqlite, postgres }))
       }
       for (const words of [['list'], ['show', 'id'], ['tail'], ['replay', 'id'], ['discard', 'id']]) {
         const args = ['deliveries', ...words, '--no-migrate'];
-        const refused = await runPortico(args, { cwd: folder.path, env: { DATABASE_URL: url } });
+        const refused = await runCommand(args, { cwd: folder.path, env: { DATABASE_URL: url } });
         assert.ok(refused.stderr.includes(`not up to date (${last})`), refused.stderr);
         assert.equal(refused.code, 1);
       }
@@ -129,9 +130,9 @@ for (const [name, { url: newUrl, sql }] of Object.entries({ sqlite, postgres }))
 
 test('what cannot be meant is said', async () => {
   await using folder = await temporaryFolder();
-  const memory = await runPortico(['migrate', '--database-url', 'sqlite::memory:'], { cwd: folder.path });
+  const memory = await runCommand(['migrate', '--database-url', 'sqlite::memory:'], { cwd: folder.path });
   assert.match(memory.stderr, /new at every start/);
   assert.equal(memory.code, 2);
-  const odd = await runPortico(['migrate', '--chek'], { cwd: folder.path });
+  const odd = await runCommand(['migrate', '--chek'], { cwd: folder.path });
   assert.match(odd.stderr, /did you mean --check\?/);
 });

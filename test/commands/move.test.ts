@@ -11,6 +11,7 @@ import { MAIN, startPortico } from '../support/portico-process.ts';
 import { type PostgresDatabases, sharedPostgres } from '../support/postgres.ts';
 import { seededRandom } from '../support/random.ts';
 import { makeRandomRows, rowsOf } from '../support/random-rows.ts';
+import { runCommand } from '../support/run-command.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { waitFor } from '../support/wait-for.ts';
 
@@ -55,7 +56,7 @@ describe('portico move', { skip: withoutPostgres ?? false }, () => {
     return open + dead > 0;
   }
 
-  const portico = (...args: readonly string[]) => runPortico(args, { cwd: '/' });
+  const portico = (...args: readonly string[]) => runCommand(args, { cwd: '/' });
   const moved = async (from: string, to: string) => {
     const { stdout, stderr, code } = await portico('move', '--from', from, '--to', to, '--json');
     assert.equal(code, 0, stderr);

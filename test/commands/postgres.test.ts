@@ -3,8 +3,8 @@ import { test } from 'node:test';
 import pg from 'pg';
 import { openDatabase } from '../../src/sql/open.ts';
 import { postgresUrl, withoutPostgres } from '../support/databases.ts';
-import { runPortico } from '../support/portico-command.ts';
 import { startPortico } from '../support/portico-process.ts';
+import { runCommand } from '../support/run-command.ts';
 import { settleAll, storeDeliveries } from '../support/stored-deliveries.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -13,7 +13,7 @@ test('the same commands on PostgreSQL', { skip: withoutPostgres ?? false }, asyn
   await using folder = await temporaryFolder();
   const url = await postgresUrl();
   const options = { cwd: folder.path, env: { DATABASE_URL: url } };
-  const portico = (...args: readonly string[]) => runPortico(['deliveries', ...args], options);
+  const portico = (...args: readonly string[]) => runCommand(['deliveries', ...args], options);
   await using database = await openDatabase(url);
   const dead = await storeDeliveries(database, 'new_commit', 300);
   await settleAll(database, 'new_commit', 'dead');

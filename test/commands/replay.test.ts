@@ -10,8 +10,8 @@ import type { DeliveryFilter } from '../../src/inbox/operations.ts';
 import { deliveryPages } from '../../src/inbox/operations.ts';
 import type { Database } from '../../src/sql/database.ts';
 import { openDatabase } from '../../src/sql/open.ts';
-import { runPortico } from '../support/portico-command.ts';
 import { MAIN, startPortico } from '../support/portico-process.ts';
+import { runCommand } from '../support/run-command.ts';
 import { settleAll, storeDeliveries } from '../support/stored-deliveries.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -33,7 +33,7 @@ async function workingFolder() {
     path: folder.path,
     /** Opens the database beside whoever else has it open. */
     open: () => openDatabase(url),
-    portico: (...args: readonly string[]) => runPortico(args, { cwd: folder.path }),
+    portico: (...args: readonly string[]) => runCommand(args, { cwd: folder.path }),
     handled: () => {
       const file = join(folder.path, 'handled.txt');
       return existsSync(file) ? readFileSync(file, 'utf8').trimEnd().split('\n') : [];

@@ -6,8 +6,8 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import type { Database } from '../../src/sql/database.ts';
 import { openDatabase } from '../../src/sql/open.ts';
-import { type CommandResult, runPortico } from '../support/portico-command.ts';
 import { type PorticoProcess, startPortico } from '../support/portico-process.ts';
+import { type CommandResult, runCommand } from '../support/run-command.ts';
 import { type TemporaryFolder, temporaryFolder } from '../support/temporary-folder.ts';
 
 const WHSEC = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw';
@@ -60,7 +60,7 @@ describe('send', () => {
   });
 
   const send = (args: readonly string[], input = ''): Promise<CommandResult> =>
-    runPortico(['send', ...args], {
+    runCommand(['send', ...args], {
       cwd: folder.path,
       env: { PORT: port, WEBHOOK_SECRET: 'door-secret' },
       input,
@@ -184,7 +184,7 @@ describe('send', () => {
   test('what to do next is said, and can be done', async () => {
     const { stderr } = await send(['--id', 'next-1']);
     const [, id = ''] = /^Next: portico deliveries show ([0-9a-f-]{36})$/m.exec(stderr) ?? [];
-    const show = (name: string) => runPortico(['deliveries', 'show', name], { cwd: folder.path });
+    const show = (name: string) => runCommand(['deliveries', 'show', name], { cwd: folder.path });
     assert.ok((await show(id)).stdout.startsWith(`Delivery  ${id}\n`), stderr);
     assert.ok((await show('next-1')).stdout.startsWith(`Delivery  ${id}\n`));
     assert.equal(JSON.parse((await send(['--id', 'next-1', '--json'])).stdout).delivery, id);

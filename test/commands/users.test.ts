@@ -7,8 +7,8 @@ import { describe, test } from 'node:test';
 import { openDatabase } from '../../src/sql/open.ts';
 import { CHILD_ENVIRONMENT } from '../support/child-environment.ts';
 import { postgresUrl, withoutPostgres } from '../support/databases.ts';
-import { runPortico } from '../support/portico-command.ts';
 import { MAIN } from '../support/portico-process.ts';
+import { runCommand } from '../support/run-command.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { waitFor } from '../support/wait-for.ts';
 
@@ -27,7 +27,7 @@ async function workplace(engine: string) {
     url,
     env,
     path: (name: string) => join(folder.path, name),
-    run: (...args: readonly string[]) => runPortico(['users', ...args], { cwd: folder.path, env }),
+    run: (...args: readonly string[]) => runCommand(['users', ...args], { cwd: folder.path, env }),
     async write(name: string, text: string) {
       await writeFile(join(folder.path, name), text);
     },

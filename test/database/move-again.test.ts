@@ -5,9 +5,9 @@ import { after, before, describe, test } from 'node:test';
 import { openDatabase } from '../../src/sql/open.ts';
 import { withoutPostgres } from '../support/databases.ts';
 import { move, refused } from '../support/move.ts';
-import { runPortico } from '../support/portico-command.ts';
 import { type PostgresDatabases, sharedPostgres } from '../support/postgres.ts';
 import { makeRandomRows, rowsOf } from '../support/random-rows.ts';
+import { runCommand } from '../support/run-command.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
 describe('a move that is complete and run again', { skip: withoutPostgres ?? false }, () => {
@@ -31,7 +31,7 @@ describe('a move that is complete and run again', { skip: withoutPostgres ?? fal
         const again = await move(from, to, undefined, restart);
         assert.deepEqual(again, { ...first, alreadyComplete: true });
       }
-      const { stdout, code } = await runPortico(['move', '--from', from, '--to', to], { cwd: '/' });
+      const { stdout, code } = await runCommand(['move', '--from', from, '--to', to], { cwd: '/' });
       assert.equal(code, 0);
       assert.match(
         stdout,

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
-import { runPortico } from '../support/portico-command.ts';
+import { runCommand } from '../support/run-command.ts';
 import { runShown } from '../support/run-shown.ts';
 import { startTestService } from '../support/service.ts';
 import { settingsOf, shownCommand } from '../support/shown-commands.ts';
@@ -69,7 +69,7 @@ test('portico send trusts the certificate that the guide makes', async () => {
   await using service = await startTestService({ env });
   await service.listen();
   const PORT = new URL(service.urls.webhook ?? '').port;
-  const sent = await runPortico(['send', '--event', 'x'], { cwd: folder.path, env: { ...env, PORT } });
+  const sent = await runCommand(['send', '--event', 'x'], { cwd: folder.path, env: { ...env, PORT } });
   assert.match(sent.stdout, /^200 OK/, sent.stderr);
 });
 

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import { openDatabase } from '../../src/sql/open.ts';
 import { postgresUrl, withoutPostgres } from '../support/databases.ts';
 import { keepConnection } from '../support/kept-connection.ts';
-import { runPortico } from '../support/portico-command.ts';
+import { runCommand } from '../support/run-command.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 import { waitFor } from '../support/wait-for.ts';
 
@@ -147,7 +147,11 @@ test('the command line records what it does', async () => {
     body: '{"event":"new_commit","data":{}}',
   });
   const options = { cwd: service.folder, env: { DATABASE_URL: service.databaseUrl, AUDIT_RETENTION: '1' } };
-  const { code, stderr } = await runPortico(
+  await waitFor('the delivery to be done', async () => {
+    const list = await runCommand(['deliveries', 'list', '--status', 'done', '--json'], options);
+    return JSON.parse(list.stdout).items.length === 1;
+  });
+  const { code, stderr } = await runCommand(
     ['deliveries', 'replay', '--event', 'new_commit', '--yes'],
     options,
   );

@@ -2,23 +2,9 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { CHILD_ENVIRONMENT } from './child-environment.ts';
 import { MAIN } from './portico-process.ts';
+import type { CommandOptions, CommandResult } from './run-command.ts';
 
-export interface CommandOptions {
-  /** The working folder: where the database and the configuration module are. */
-  readonly cwd: string;
-  readonly env?: Readonly<Record<string, string>>;
-  /** What it gets on standard input; default nothing. */
-  readonly input?: string;
-}
-
-/** How a `portico` command ended. */
-export interface CommandResult {
-  readonly code: number | null;
-  readonly stdout: string;
-  readonly stderr: string;
-}
-
-/** Runs a `portico` command to its end. */
+/** Runs a `portico` command to its end, in a process of its own. */
 export async function runPortico(
   args: readonly string[],
   { cwd, env = {}, input = '' }: CommandOptions,

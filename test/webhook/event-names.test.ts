@@ -9,6 +9,7 @@ import Stripe from 'stripe';
 import { newDelivery } from '../support/new-delivery.ts';
 import { runPortico } from '../support/portico-command.ts';
 import { startReceiver } from '../support/receiver.ts';
+import { runCommand } from '../support/run-command.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { engineUrls, startWebhooks } from '../support/webhook-service.ts';
@@ -174,14 +175,14 @@ for (const [engine, url] of Object.entries(engineUrls)) {
     assert.deepEqual(await listed('refunded'), []);
     const cli = { cwd: hooks.service.folder, env: { DATABASE_URL: databaseUrl } };
     for (const event of ['push', 'new_commit']) {
-      const list = await runPortico(['deliveries', 'list', '--event', event], cli);
+      const list = await runCommand(['deliveries', 'list', '--event', event], cli);
       assert.match(
         list.stdout,
         new RegExp(`${push} +done +\\S+ +new_commit \\(push\\) +github`),
         list.stderr,
       );
     }
-    const show = await runPortico(['deliveries', 'show', push], cli);
+    const show = await runCommand(['deliveries', 'show', push], cli);
     assert.match(show.stdout, /^Event {5}new_commit \(push\)$/m);
   });
 
@@ -297,7 +298,7 @@ test('portico send takes either name, and the sender sends its own', async () =>
   const send = async (...args: readonly string[]) => {
     const url = `${hooks.service.urls.webhook}/webhook/${args[0]}`;
     const words = ['send', '--source', ...args, '--data', '{"n":1}', '--json', '--url', url];
-    const { code, stdout, stderr } = await runPortico(words, { cwd: hooks.service.folder });
+    const { code, stdout, stderr } = await runCommand(words, { cwd: hooks.service.folder });
     assert.equal(code, 0, stderr);
     return { said: stderr, ...(await handled(hooks, (JSON.parse(stdout) as { delivery: string }).delivery)) };
   };
@@ -338,6 +339,6 @@ test('a handler that nothing reaches stops the start, with the reason and what t
     `github: { scheme: 'github', secrets: 's', events: { push: 'push' } }`,
     'push() {}, new_commit() {}',
   );
-  const kept = await runPortico(['migrate'], { cwd: folder.path });
+  const kept = await runCommand(['migrate'], { cwd: folder.path });
   assert.equal(kept.code, 0, kept.stderr);
 });

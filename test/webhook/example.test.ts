@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { checkShownRequests, startExample } from '../support/example-process.ts';
-import { runPortico } from '../support/portico-command.ts';
+import { runCommand } from '../support/run-command.ts';
 import { runShown } from '../support/run-shown.ts';
 import { shownCommand, shownCommands } from '../support/shown-commands.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
@@ -21,7 +21,7 @@ interface Item {
 
 const list = async (cwd: string, ...args: readonly string[]) => {
   const env = { DATABASE_URL: 'sqlite:webhooks.db' };
-  const { stdout } = await runPortico(['deliveries', 'list', '--json', ...args], { cwd, env });
+  const { stdout } = await runCommand(['deliveries', 'list', '--json', ...args], { cwd, env });
   return (JSON.parse(stdout) as { items: readonly Item[] }).items;
 };
 

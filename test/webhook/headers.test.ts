@@ -6,7 +6,7 @@ import { describe, test } from 'node:test';
 import { sign } from '@octokit/webhooks-methods';
 import { loadConfig } from '../../src/config/load.ts';
 import { postgresUrl, withoutPostgres } from '../support/databases.ts';
-import { runPortico } from '../support/portico-command.ts';
+import { runCommand } from '../support/run-command.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -137,7 +137,7 @@ for (const [engine, urlOf] of Object.entries(engines)) {
       }
 
       const env = url === undefined ? {} : { DATABASE_URL: url };
-      const { stdout } = await runPortico(['deliveries', 'show', id], { cwd: service.folder, env });
+      const { stdout } = await runCommand(['deliveries', 'show', id], { cwd: service.folder, env });
       assert.match(stdout, /^Headers {3}x-github-event: push\n {10}x-github-delivery: d-1$/m);
       assert.match(
         stdout,

@@ -5,6 +5,7 @@ import { describe, test } from 'node:test';
 import { postgresUrl, withoutPostgres } from '../support/databases.ts';
 import { runPortico } from '../support/portico-command.ts';
 import { startPortico } from '../support/portico-process.ts';
+import { runCommand } from '../support/run-command.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { waitFor } from '../support/wait-for.ts';
 
@@ -44,7 +45,7 @@ for (const [engine, urlOf] of Object.entries(urls)) {
       };
       const list = async (status: string) => {
         const args = ['deliveries', 'list', '--json', '--status', status];
-        return JSON.parse((await runPortico(args, { cwd, env })).stdout).items as readonly { id: string }[];
+        return JSON.parse((await runCommand(args, { cwd, env })).stdout).items as readonly { id: string }[];
       };
 
       await using first = await start(HANDLERS.broken);
@@ -69,7 +70,7 @@ for (const [engine, urlOf] of Object.entries(urls)) {
       assert.ok(dead);
       await waitFor('the backlog to be well', async () => (await health()).status === 'UP');
       assert.equal((await health()).details.dead, 1);
-      const shown = await runPortico(['deliveries', 'show', dead.id], { cwd, env });
+      const shown = await runCommand(['deliveries', 'show', dead.id], { cwd, env });
       assert.match(shown.stdout, /restore it and replay/);
       await stop(second);
 

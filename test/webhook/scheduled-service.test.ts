@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { runPortico } from '../support/portico-command.ts';
+import { runCommand } from '../support/run-command.ts';
 import { startTestService } from '../support/service.ts';
 import { waitFor } from '../support/wait-for.ts';
 
@@ -20,7 +20,7 @@ test('a service stores and handles scheduled deliveries, and the command line sh
   assert.match(String(plannedAt), /\.000Z$/);
   const env = { DATABASE_URL: `sqlite:${join(service.folder, 'portico.db')}` };
   const show = (...args: readonly string[]) =>
-    runPortico(['deliveries', ...args], { cwd: service.folder, env });
+    runCommand(['deliveries', ...args], { cwd: service.folder, env });
   const { stdout } = await show('list', '--source', 'portico:schedule', '--json');
   assert.equal(JSON.parse(stdout).items[0].event, 'ticked');
   assert.match((await show('show', `tick@${plannedAt}`)).stdout, /ticked/);

@@ -8,7 +8,7 @@ import {
 } from '../../inbox/operations.ts';
 import { readArguments } from '../arguments.ts';
 import { openExisting } from '../database.ts';
-import { type Column, note, print, printPainted, renderTable } from '../terminal.ts';
+import { type Column, commandIo, note, print, printPainted, renderTable } from '../terminal.ts';
 import { usages } from '../usages.ts';
 import { eventText } from './cells.ts';
 import { countOf, filterOf, filterWords } from './filter.ts';
@@ -41,16 +41,17 @@ export async function listDeliveries(argv: readonly string[]): Promise<number> {
 const BLOCK = 500;
 
 async function printTable(pages: AsyncIterable<DeliveryPage>) {
+  const { stdout, env } = commandIo();
   const columns = columnsAt(Date.now());
   let shown = 0;
   let block: DeliverySummary[] = [];
   let next: number | undefined;
   const printBlock = async () => {
     if (block.length === 0) return;
-    const lines = renderTable(columns, block, process.stdout.isTTY ? process.stdout.columns : undefined);
+    const lines = renderTable(columns, block, stdout.isTTY ? stdout.columns : undefined);
     const [title = '', ...rows] = lines;
     await printPainted(
-      `${[...(shown === 0 ? [paintFor(process.stdout)('bold', title)] : []), ...rows].join('\n')}\n`,
+      `${[...(shown === 0 ? [paintFor(stdout, env)('bold', title)] : []), ...rows].join('\n')}\n`,
     );
     shown += block.length;
     block = [];

@@ -15,7 +15,16 @@ import { databaseAt } from '../../sql/database.ts';
 import { type CommandArguments, readArguments } from '../arguments.ts';
 import { UsageError } from '../command-line.ts';
 import { openExisting } from '../database.ts';
-import { counted, INTERRUPTED, interruption, note, print, printJson, showProgress } from '../terminal.ts';
+import {
+  commandIo,
+  counted,
+  INTERRUPTED,
+  interruption,
+  note,
+  print,
+  printJson,
+  showProgress,
+} from '../terminal.ts';
 import { usages } from '../usages.ts';
 
 /** The reason for which reading stops. */
@@ -139,7 +148,7 @@ export function sizeOf(file: string): number | undefined {
 
 /** The bytes of a file, or of standard input. */
 export function bytesOf(file: string): AsyncIterable<Uint8Array> {
-  return file === '-' ? process.stdin : createReadStream(file, { highWaterMark: CHUNK });
+  return file === '-' ? commandIo().stdin : createReadStream(file, { highWaterMark: CHUNK });
 }
 
 /** A name for the content of a file. */

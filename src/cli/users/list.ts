@@ -3,7 +3,7 @@ import { TooManyMatchesError, USER_FIELDS, type UserFilter } from '../../relatio
 import { readArguments } from '../arguments.ts';
 import { openExisting } from '../database.ts';
 import { countOf } from '../deliveries/filter.ts';
-import { type Column, note, printJson, printPainted, renderTable } from '../terminal.ts';
+import { type Column, commandIo, note, printJson, printPainted, renderTable } from '../terminal.ts';
 import { usages } from '../usages.ts';
 
 const MAX_LIMIT = 1_000;
@@ -45,9 +45,10 @@ export async function listUsers(argv: readonly string[]): Promise<number> {
   }
   if (users.length === 0) note('No user matches.');
   else {
-    const lines = renderTable(COLUMNS, users, process.stdout.isTTY ? process.stdout.columns : undefined);
+    const { stdout, env } = commandIo();
+    const lines = renderTable(COLUMNS, users, stdout.isTTY ? stdout.columns : undefined);
     const [title = '', ...rows] = lines;
-    await printPainted(`${[paintFor(process.stdout)('bold', title), ...rows].join('\n')}\n`);
+    await printPainted(`${[paintFor(stdout, env)('bold', title), ...rows].join('\n')}\n`);
   }
   if (last !== null) note(`More: add --after ${last}`);
   return 0;

@@ -1,11 +1,11 @@
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { runPortico } from '../../support/portico-command.ts';
 import { type PorticoProcess, startPortico } from '../../support/portico-process.ts';
+import { runCommand } from '../../support/run-command.ts';
 
 /** A service over so many users in the database of a folder. */
 export async function startWithDatabase(cwd: string, users: number): Promise<PorticoProcess> {
-  await runPortico(['migrate'], { cwd });
+  await runCommand(['migrate'], { cwd });
   using database = new DatabaseSync(join(cwd, 'portico.db'));
   database
     .prepare(

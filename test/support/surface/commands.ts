@@ -1,4 +1,4 @@
-import type { CommandResult } from '../portico-command.ts';
+import type { CommandResult } from '../run-command.ts';
 
 type Run = (args: readonly string[]) => Promise<CommandResult>;
 

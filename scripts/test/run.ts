@@ -21,6 +21,8 @@ import { missingPostgres } from '../../test/support/postgres-binaries.ts';
 import { type Batch, batches } from './batches.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
+/** Its files share a browser. */
+const BROWSER = join(ROOT, 'test/browser/');
 const SECONDS = join(import.meta.dirname, 'seconds.json');
 const PATTERNS = [
   ...['src/**/*.test.ts', 'packages/**/*.test.ts', 'test/**/*.test.ts', 'scripts/**/*.test.ts'],
@@ -93,6 +95,11 @@ await using cleanup = new AsyncDisposableStack();
 if ((await missingPostgres()) === undefined) {
   const server = cleanup.use(await startPostgres({ settings: { max_connections: CONNECTIONS } }));
   process.env.PORTICO_TEST_POSTGRES_PORT = String(server.port);
+}
+
+if (files.some((file) => file.startsWith(BROWSER))) {
+  const { shareBrowser, skip } = await import('../../test/browser/support.ts');
+  if (skip === false) process.env.PORTICO_TEST_BROWSER = cleanup.use(await shareBrowser()).url;
 }
 
 const tests = run({ files: [...files], cwd: ROOT, concurrency: AT_ONCE, timeout: TIMEOUT });

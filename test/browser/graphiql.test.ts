@@ -8,7 +8,7 @@ import { layoutProblems, widthOf } from './layout.ts';
 import {
   documentedFields,
   drawn,
-  launchBrowser,
+  openBrowser,
   openPage,
   queryEditor,
   result,
@@ -26,7 +26,7 @@ describe('GraphiQL in a browser', { skip, timeout: 900_000 }, () => {
 
   before(async () => {
     await promisify(execFile)(process.execPath, ['scripts/build-pages.ts'], { cwd: root });
-    browser = await launchBrowser();
+    browser = await openBrowser();
   });
   after(() => browser?.close());
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { execFile, execFileSync } from 'node:child_process';
 import { existsSync, globSync, readFileSync } from 'node:fs';
-import { cp, mkdir, symlink, writeFile } from 'node:fs/promises';
+import { cp, mkdir, rm, symlink, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { after, test } from 'node:test';
 import { promisify } from 'node:util';
@@ -106,23 +106,21 @@ function sample(document: string): string {
   );
 }
 
-const SAMPLES = { 'README.md': join(ROOT, 'README.md'), 'its own README.md': join(built, 'README.md') };
-for (const [which, document] of Object.entries(SAMPLES)) {
-  test(`the sample of ${which} runs in an empty folder and in one of npm init -y`, async () => {
-    const text = sample(document);
-    assert.match(text, /defineConfig\(\{/);
-    for (const type of [undefined, 'commonjs']) {
-      const place = join(folder, `${Object.keys(SAMPLES).indexOf(which)}-${type}`);
-      await mkdir(place);
-      if (type !== undefined) await writeFile(join(place, 'package.json'), JSON.stringify({ type }));
-      await writeFile(join(place, 'portico.config.mts'), text);
-      const main = join(installed, 'bin/portico.js');
-      await using portico = startPortico({ cwd: place, main });
-      await portico.ready();
-      assert.equal(await (await fetch(`${portico.urls.management}/actuator/motd`)).text(), 'Be kind.');
-    }
-  });
-}
+test('the sample of both README.md runs in an empty folder and in one of npm init -y', async () => {
+  const text = sample(join(ROOT, 'README.md'));
+  assert.match(text, /defineConfig\(\{/);
+  assert.equal(sample(join(built, 'README.md')), text);
+  for (const type of [undefined, 'commonjs']) {
+    const place = join(folder, `sample-${type}`);
+    await mkdir(place);
+    if (type !== undefined) await writeFile(join(place, 'package.json'), JSON.stringify({ type }));
+    await writeFile(join(place, 'portico.config.mts'), text);
+    const main = join(installed, 'bin/portico.js');
+    await using portico = startPortico({ cwd: place, main });
+    await portico.ready();
+    assert.equal(await (await fetch(`${portico.urls.management}/actuator/motd`)).text(), 'Be kind.');
+  }
+});
 
 test('nothing runs at its installation, and what its documents name is packed', () => {
   const { scripts, files, dependencies } = readJson('package.json');
@@ -258,13 +256,14 @@ test('portico init --package depends on what npm has noted about the installatio
     'file:../gone.tgz': 'file:../node_modules/portico',
     '': 'file:../node_modules/portico',
   };
-  for (const [i, [resolved, expected]] of Object.entries(notes).entries()) {
-    const place = join(folder, `noted-${i}`);
-    await cp(built, join(place, 'node_modules/portico'), { recursive: true });
+  const place = join(folder, 'noted');
+  await cp(built, join(place, 'node_modules/portico'), { recursive: true });
+  for (const [resolved, expected] of Object.entries(notes)) {
     const packages = { 'node_modules/portico': { resolved } };
     await writeFile(join(place, 'node_modules/.package-lock.json'), JSON.stringify({ packages }));
     const words = ['node_modules/portico/bin/portico.js', 'init', 'my-service', '--package', '--yes'];
     execFileSync(process.execPath, words, { cwd: place, stdio: 'pipe' });
     assert.equal(dependencyIn(place), expected);
+    await rm(join(place, 'my-service'), { recursive: true });
   }
 });

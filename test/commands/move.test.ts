@@ -114,7 +114,7 @@ describe('portico move', { skip: withoutPostgres ?? false }, () => {
     };
     const { end, stderr } = await stopped(`sqlite:${file}`, to, 'SIGINT', begun);
     assert.equal(end, 130);
-    assert.match(stderr, /Interrupted\. Run it again with the same arguments to go on/);
+    assert.match(stderr, /Interrupted\. To resume, run it again with the same arguments/);
     await using refused = startPortico({ cwd: folder.path, env: { DATABASE_URL: to } });
     assert.equal(await refused.exited(), 1);
     assert.match(refused.stderr, /a move into it is unfinished. Run "portico move" again/);

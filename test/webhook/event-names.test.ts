@@ -304,7 +304,7 @@ test('portico send takes either name, and the sender sends its own', async () =>
   };
   const renamed = await send('github', '--event', 'new_commit');
   assert.deepEqual([renamed.by, renamed.got.senderEvent], ['push', 'push']);
-  assert.match(renamed.said, /^Sent as push, the sender's own name for new_commit\.$/m);
+  assert.match(renamed.said, /^Sent as push, the sender's name for new_commit\.$/m);
   const own = await send('github', '--event', 'push');
   assert.deepEqual([own.by, own.said], ['push', '']);
   const payment = await send('stripe', '--event', 'payment_received');

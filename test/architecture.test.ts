@@ -34,14 +34,11 @@ const CYCLES = [
   'src/access/jwt.ts',
   'src/config/load-failure.ts',
   'packages/graphql-plans/complete.ts',
-  'src/inbox/inbox.ts',
   'src/management/endpoints/deliveries.ts',
   'src/management/endpoints/health.ts',
   'src/management/endpoints/info.ts',
   'src/relations/pages.ts',
-  'src/rest/bulk.ts',
   'src/rest/users.ts',
-  'src/sql/sqlite-inbox/append.ts',
   'src/sql/sqlite-writer/batch.ts',
   'src/sql/sqlite-writer/write-queue.ts',
   'packages/transport/endpoint.ts',
@@ -149,12 +146,20 @@ test('folders import each other in one direction', () => {
   assert.deepEqual([...(crossings(folderOf).get('core') ?? [])], [], 'core imports nobody');
 });
 
+/** The imports between files, without those of some. */
+function importsWithout(without: readonly string[]): ReadonlyMap<string, ReadonlySet<string>> {
+  return new Map([...crossings((file) => file)].filter(([file]) => !without.includes(file)));
+}
+
 test('files import each other in one direction', () => {
-  const graph = new Map(
-    [...crossings((file) => file)].map(([file, imported]) => [file, new Set(imported)] as const),
+  assert.equal(cycleOf(importsWithout(CYCLES)), undefined);
+});
+
+test('each file that is listed for a cycle is in one', () => {
+  const needless = CYCLES.filter(
+    (file) => cycleOf(importsWithout(CYCLES.filter((each) => each !== file))) === undefined,
   );
-  for (const file of CYCLES) graph.delete(file);
-  assert.equal(cycleOf(graph), undefined);
+  assert.deepEqual(needless, []);
 });
 
 test('a cycle of folders is found', () => {

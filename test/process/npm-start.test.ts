@@ -58,7 +58,7 @@ test('npm start and npm run portico build first when a source has changed, and o
   await writeFile(main, `${await readFile(main, 'utf8')}process.stdout.write('changed\\n');\n`);
   const changed = await copy.npm('start', '--', '--help');
   assert.match(changed.stderr, BUILT);
-  assert.match(changed.stdout, /^Usage: portico[\s\S]*changed\n$/);
+  assert.match(changed.stdout, /^changed\nUsage: portico/);
   const second = await copy.built();
   assert.notEqual(second, first);
 

@@ -5,14 +5,12 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
 import { startPortico } from '../support/portico-process.ts';
-import { proofCount } from '../support/proof-settings.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
-const USERS = proofCount('PORTICO_LONG_LIST', 1_000_000);
+const USERS = Number(process.env.PORTICO_LONG_LIST ?? 1_000_000);
 const KEY = '{"id":';
 const MEGABYTE = 1024 * 1024;
-/** The list has some 70 MB and is asked for twice. V8 keeps up to 75 MB of garbage for a moment, depending on when it collects. */
-const MAX_GROWTH = 110;
+const MAX_GROWTH = 64;
 
 /** The most memory a process has held so far, in bytes. */
 function peakMemory(pid: number): number {
@@ -36,7 +34,19 @@ test(`GET /users with ${USERS} users: memory stays flat, other requests keep bei
     await first.ready();
   }
   fill(join(folder.path, 'portico.db'));
-  await using portico = startPortico({ cwd: folder.path });
+  const tried: number[] = [];
+  // The peak differs by up to 50 MB from process to process; a list that is held in memory shows in each of them.
+  for (let i = 0; i < 5; i++) {
+    const grown = await growthOf(folder.path, (text) => t.diagnostic(text));
+    if (grown < MAX_GROWTH) return;
+    tried.push(grown);
+  }
+  assert.fail(`megabytes by which each attempt grew: ${tried.join()}`);
+});
+
+/** The megabytes by which the peak of memory grows while one client reads the list and another reads nothing of it. */
+async function growthOf(folder: string, tell: (text: string) => void): Promise<number> {
+  await using portico = startPortico({ cwd: folder });
   await portico.ready();
   const { rest = '' } = portico.urls;
   const pid = portico.child.pid ?? 0;
@@ -61,9 +71,9 @@ test(`GET /users with ${USERS} users: memory stays flat, other requests keep bei
   stalled.destroy();
   assert.ok(answered > 50, `${answered} other requests were answered meanwhile`);
   const grown = (peakMemory(pid) - before) / MEGABYTE;
-  t.diagnostic(`${answered} other requests meanwhile; the peak of memory grew by ${grown.toFixed(1)} MB`);
-  assert.ok(grown < MAX_GROWTH, `grew by ${grown.toFixed(1)} MB`);
-});
+  tell(`${answered} other requests meanwhile; the peak of memory grew by ${grown.toFixed(1)} MB`);
+  return grown;
+}
 
 /** Reads a list to its end, counting users without keeping them; checks how it begins and ends. */
 async function countUsers(url: string): Promise<number> {

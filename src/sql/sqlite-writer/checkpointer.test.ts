@@ -135,10 +135,10 @@ describe('checkpointer', () => {
     assert.equal(wal(), WAL_LIMIT);
   });
 
-  test('under a steady load of writes, and of reads in long ticks, the WAL stays short', async () => {
+  /** The longest WAL under a steady load of writes, and of reads in long ticks, in bytes. */
+  async function longestWal(): Promise<number> {
     await using folder = await temporaryFolder();
-    const file = join(folder.path, 'a.db');
-    await using database = openSqlite(file);
+    await using database = openSqlite(join(folder.path, 'a.db'));
     const name = 'n'.repeat(20_000);
     let longest = 0;
     let written = 0;
@@ -150,8 +150,19 @@ describe('checkpointer', () => {
       written += 16 * name.length;
       longest = Math.max(longest, database.walBytes?.() ?? 0);
     }
-    // It stays below twice the limit where the checkpointer gets its time; on a busy machine commits go on meanwhile.
-    assert.ok(longest > WAL_LIMIT && longest <= 5 * WAL_LIMIT, `${longest} of ${written}`);
+    assert.ok(longest > WAL_LIMIT, `${longest}`);
+    return longest;
+  }
+
+  test('under a steady load of writes, and of reads in long ticks, the WAL stays short', async () => {
+    const tried: number[] = [];
+    // Commits go on while another program keeps the checkpointer from its core.
+    for (let i = 0; i < 5; i++) {
+      const longest = await longestWal();
+      if (longest <= 2 * WAL_LIMIT) return;
+      tried.push(longest);
+    }
+    assert.fail(`longest WAL of each attempt: ${tried.join()}`);
   });
 });
 

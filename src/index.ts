@@ -14,16 +14,19 @@ export type {
   TypeResolvers,
   Users,
 } from './config/schema/graphql.ts';
-export type { Delivery, DeliveryHandler, HandlerContext, ReceivedDelivery } from './inbox/delivery.ts';
 export type {
+  Delivery,
+  DeliveryHandler,
   DeliveryKey,
   DeliveryPredicate,
   DeliveryPriority,
   DeliveryTime,
   DeliveryTransform,
   ForwardedDelivery,
+  HandlerContext,
+  ReceivedDelivery,
   TransformedDelivery,
-} from './inbox/rules.ts';
+} from './inbox/delivery.ts';
 
 // Loaded on call: a configuration module imports this file only for `defineConfig`.
 

@@ -3,16 +3,15 @@ import { liveSecrets } from '../config/live-secret.ts';
 import { type Config, ConfigError } from '../config/load.ts';
 import type { HandlerSpec } from '../config/schema/code.ts';
 import { addFrontPage } from '../http/pages.ts';
-import { planOfReplay, withContractHandlers } from '../inbox/event-names.ts';
-import { addBacklogMetrics, addClockMetrics } from '../inbox/health.ts';
+import { withContractHandlers } from '../inbox/event-names.ts';
 import { isolationProblems, withIsolation } from '../inbox/isolate/isolated.ts';
-import { createJobPlan } from '../inbox/job-plan.ts';
 import type { ReplayPlan } from '../inbox/operations.ts';
+import { createReplayPlan, createWork, type Work } from '../inbox/work.ts';
 import { readNumbers, readWebhookSettings, type WebhookSettings, webhookErrors } from '../webhook/options.ts';
-import { createWebhookDoor, type WebhookDoor } from '../webhook/webhook.ts';
+import { RECEIVER_PATH, receiver } from '../webhook/receiver.ts';
 import type { AppContext } from './context.ts';
 
-/** Wires the webhook door; its jobs start once all doors listen. Throws ConfigError. */
+/** Wires the webhook door; its work starts once all doors listen. Throws ConfigError. */
 export function openWebhookDoor({
   config,
   secrets,
@@ -24,15 +23,13 @@ export function openWebhookDoor({
   onStop,
   apis,
   tracing,
-}: AppContext): WebhookDoor & { secrets(): readonly string[] } {
+}: AppContext): Work & { secrets(): readonly string[] } {
   const log = loggers.child('inbox');
   const { inbox, userFeed } = database();
   const settings = webhookSettings(config);
   const { sources, forwards, deadAlert } = settings;
   const addresses = deadAlert.address === undefined ? forwards : [...forwards, deadAlert.address];
   secrets.add([...sources, ...addresses].flatMap((each) => each.secrets));
-  addBacklogMetrics(metrics, inbox);
-  addClockMetrics(metrics, inbox);
 
   const secret = onStop(
     liveSecrets(config, (problem) => {
@@ -42,30 +39,41 @@ export function openWebhookDoor({
       else log.error({ problem }, 'changed webhook secrets unusable, old ones kept');
     }),
   );
-  const door = createWebhookDoor({
+  const numbers = readNumbers((name) => config.settings[`webhook.${name}`]);
+  const work = createWork({
+    ...settings,
     inbox,
     userFeed,
     handlers: handlersOf(config, settings),
-    ...settings,
     isolation:
       config.file === undefined
         ? undefined
         : { file: config.file, memory: config.settings['webhook.isolateMemory'] },
-    numbers: readNumbers((name) => config.settings[`webhook.${name}`]),
-    headers: config.settings['webhook.headers'].map((name) => name.toLowerCase()),
+    numbers,
     log,
     events,
-    secrets: () => secret.current,
+    metrics,
     traceTarget: tracing?.traceTarget,
-    traceOf: tracing?.traceOf,
   });
   const description =
     'Share of the processor time that handling may use; below 1 while acknowledging needs it';
-  metrics.gauge('webhook.handling.share', { description }, () => door.share());
-  const { 'webhook.maxBytesInFlight': max, 'webhook.maxBodyBytes': usual } = config.settings;
-  const app = listener('webhook', webhookErrors, new BodyBudget({ max, usual }));
+  metrics.gauge('webhook.handling.share', { description }, () => work.share());
+  const { maxBodyBytes, maxBytesInFlight } = numbers;
+  const budget = new BodyBudget({ max: maxBytesInFlight, usual: maxBodyBytes });
+  const app = listener('webhook', webhookErrors, budget);
   app.setNotFoundHandler(unroutedHandler(app, webhookErrors));
-  door.addRoutes(app);
+  app.register(receiver, {
+    prefix: RECEIVER_PATH,
+    inbox,
+    work,
+    secrets: () => secret.current,
+    sources,
+    headers: config.settings['webhook.headers'].map((name) => name.toLowerCase()),
+    maxBodyBytes,
+    maxBytesInFlight,
+    refused: events.refused,
+    traceOf: tracing?.traceOf,
+  });
   addFrontPage(app, {
     title: 'Portico: webhooks',
     about: 'The webhook door. Senders POST their deliveries to these paths.',
@@ -81,13 +89,13 @@ export function openWebhookDoor({
     const { webhookApi } = await import('../webhook/webhook-api.ts');
     return webhookApi({ secured: secret.current.length > 0, sources });
   });
-  return { ...door, secrets: () => secret.current };
+  return { ...work, secrets: () => secret.current };
 }
 
 /** The jobs that a stored delivery would get now. */
 export function replayPlanOf(config: Config): ReplayPlan {
   const settings = webhookSettings(config);
-  return planOfReplay(createJobPlan(handlersOf(config, settings), settings.forwards), settings.sources);
+  return createReplayPlan({ ...settings, handlers: handlersOf(config, settings) });
 }
 
 /** Throws ConfigError. */

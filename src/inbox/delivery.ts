@@ -303,6 +303,58 @@ export interface ReceivedDelivery {
   readonly receivedAt: Date;
 }
 
+/**
+ * Returns whether a handler or forward address wants a delivery. It must be synchronous and return the same
+ * result for the same delivery, because it is called again after an error.
+ */
+export type DeliveryPredicate = (delivery: ReceivedDelivery) => boolean | null | undefined;
+
+/**
+ * Returns the priority of a delivery, from 0 to 100; null and undefined mean 0. Synchronous, like a filter.
+ */
+export type DeliveryPriority = (delivery: ReceivedDelivery) => number | null | undefined;
+
+/**
+ * Returns the earliest time at which a delivery is handled: a Date, milliseconds since the epoch or ISO 8601
+ * text. Null and undefined mean at once. Synchronous, like a filter.
+ */
+export type DeliveryTime = (delivery: ReceivedDelivery) => Date | number | string | null | undefined;
+
+/**
+ * Returns the order key of a delivery, a JSON value; null and undefined mean no order. Synchronous, like a
+ * filter.
+ */
+export type DeliveryKey = (delivery: ReceivedDelivery) => unknown;
+
+/** A delivery as passed to the transformation of a forward address. */
+export interface ForwardedDelivery extends ReceivedDelivery {
+  /** 1 for the first attempt. */
+  readonly attempt: number;
+  /** The received content type. */
+  readonly contentType: string | null;
+  /** The received body, byte for byte. */
+  readonly rawBody: Uint8Array;
+}
+
+/** What to send instead of the received delivery; omitted members stay unchanged. */
+export interface TransformedDelivery {
+  /** Strings and bytes are sent unchanged, any other value as JSON. */
+  readonly body?: unknown;
+  /** Additional headers; they may replace `content-type` and `user-agent`. */
+  readonly headers?: Readonly<Record<string, string>>;
+  /** The address to send to; http or https. */
+  readonly url?: string | URL;
+}
+
+/** Changes what is forwarded. If it throws, rejects or exceeds the timeout, the attempt fails. */
+export type DeliveryTransform = (
+  delivery: ForwardedDelivery,
+  context: {
+    /** Aborts at the timeout of the attempt and when the process stops. */
+    readonly signal: AbortSignal;
+  },
+) => TransformedDelivery | Promise<TransformedDelivery>;
+
 /** A stored delivery's fields that rules and plans need besides the body. */
 export type DeliveryFacts = Pick<
   StoredDelivery,

@@ -71,6 +71,12 @@ function inWords(dead: number, threshold: number): string {
 /** Counting a long backlog is slow, so a reading is reused for this long, in milliseconds. */
 const MAX_AGE = 5_000;
 
+/** Adds the meters of the backlog and of the database's clock. */
+export function addInboxMetrics(metrics: Metrics, inbox: Pick<Inbox, 'backlog' | 'clock'>): void {
+  addBacklogMetrics(metrics, inbox);
+  addClockMetrics(metrics, inbox);
+}
+
 /**
  * Adds the gauges of the backlog. With an asynchronous engine they show its last answer, and NaN before the
  * first one and after a failure. `now` is a clock in milliseconds since the epoch.

@@ -7,91 +7,15 @@ import type { Condition } from '../config/schema/webhook.ts';
 import type { ClaimedJob } from './delivery.ts';
 import type { Target } from './dispatch/target.ts';
 import type { ForwardSettings } from './forward/forward.ts';
-import { compileCondition, createJobPlan, guardedTarget, hasTarget, type RulesConfig } from './job-plan.ts';
-
-describe('compile condition', () => {
-  const holds = (condition: Condition, body: unknown) => compileCondition(condition)(body);
-  /** The values among these, at /x, for which a test holds. */
-  const VALUES = [undefined, null, true, false, 0, 5, -1, '', '5', 'opened', [], ['opened'], {}];
-  const chosen = (tests: object) =>
-    VALUES.filter((x) => holds({ pointer: '/x', ...tests }, x === undefined ? {} : { x }));
-
-  test('each test tells values apart by their type', () => {
-    assert.deepEqual(chosen({ is: 'opened' }), ['opened']);
-    assert.deepEqual(chosen({ is: 5 }), [5]);
-    assert.deepEqual(chosen({ is: null }), [null]);
-    assert.deepEqual(chosen({ is: false }), [false]);
-    assert.deepEqual(
-      chosen({ isNot: 5 }),
-      VALUES.filter((value) => value !== 5),
-    );
-    assert.deepEqual(chosen({ in: ['5', true] }), [true, '5']);
-    assert.deepEqual(
-      chosen({ exists: true }),
-      VALUES.filter((value) => value !== undefined),
-    );
-    assert.deepEqual(chosen({ exists: false }), [undefined]);
-    assert.deepEqual(chosen({ includes: 'opened' }), [['opened']]);
-    assert.deepEqual(chosen({ includes: 'open' }), []);
-    assert.deepEqual(chosen({ startsWith: 'open' }), ['opened']);
-    assert.deepEqual(chosen({ startsWith: '' }), ['', '5', 'opened']);
-    assert.deepEqual(chosen({ above: 0 }), [5]);
-    assert.deepEqual(chosen({ below: 0 }), [-1]);
-    assert.deepEqual(chosen({ above: -1, below: 5 }), [0], 'all tests must hold');
-  });
-
-  test('the pointer goes into the body as RFC 6901 says', () => {
-    const body = { 'a/b': [{ '~': 'x' }], length: 1 };
-    assert.ok(holds({ pointer: '/a~1b/0/~0', is: 'x' }, body));
-    assert.ok(holds({ pointer: '/a~1b/1', exists: false }, body));
-    assert.ok(holds({ pointer: '/toString', exists: false }, body));
-    assert.ok(holds({ pointer: '', is: 7 }, 7));
-  });
-
-  test('conditions are combined as in logic', () => {
-    const leaf = fc.record({ pointer: fc.constantFrom('/a', '/b', '/c'), is: fc.constantFrom(1, 2) });
-    const { condition } = fc.letrec<{ condition: Condition }>((tie) => ({
-      condition: fc.oneof(
-        { depthSize: 'small', withCrossShrink: true },
-        leaf,
-        fc.record({ all: fc.array(tie('condition'), { minLength: 1, maxLength: 3 }) }),
-        fc.record({ any: fc.array(tie('condition'), { minLength: 1, maxLength: 3 }) }),
-        fc.record({ not: tie('condition') }),
-      ),
-    }));
-    const body = fc.record({ a: fc.constantFrom(1, 2), b: fc.constantFrom(1, 2) }, { requiredKeys: [] });
-    /** The same by the book, read anew at each body. */
-    function expected(given: Condition, of: Readonly<Record<string, unknown>>): boolean {
-      if ('all' in given) return given.all.reduce((so, each) => so && expected(each, of), true);
-      if ('any' in given) return given.any.reduce((so, each) => so || expected(each, of), false);
-      if ('not' in given) return !expected(given.not, of);
-      return of[given.pointer.slice(1)] === given.is;
-    }
-    fc.assert(
-      fc.property(condition, body, (given, of) => assert.equal(holds(given, of), expected(given, of))),
-    );
-  });
-
-  test('it never throws, whatever the body is', () => {
-    const tests = {
-      is: 1,
-      isNot: 2,
-      in: ['a'],
-      includes: 1,
-      exists: true,
-      startsWith: 'a',
-      above: 1,
-      below: 2,
-    };
-    for (const [name, value] of Object.entries(tests)) {
-      const check = compileCondition({ pointer: '/a/0', [name]: value });
-      fc.assert(
-        fc.property(fc.jsonValue(), (body) => assert.equal(typeof check(body), 'boolean')),
-        { numRuns: 50 },
-      );
-    }
-  });
-});
+import {
+  AskedDelivery,
+  compileCondition,
+  createJobPlan,
+  deliveryRules,
+  guardedTarget,
+  hasTarget,
+  type RulesConfig,
+} from './job-plan.ts';
 
 describe('guarded target', () => {
   const { signal } = new AbortController();
@@ -344,5 +268,186 @@ describe('job plan', () => {
     assert.deepEqual([known('e'), known('x'), known(null)], [true, false, false]);
     assert.deepEqual([known('x', forward('f', ['x'])), known('y', forward('f', ['x']))], [true, false]);
     assert.equal(known(null, { ...forward('f'), ...never }), true);
+  });
+});
+
+const facts = { id: 'id-1', source: '', event: 'e', dataPointer: '/data', receivedAt: 1_700_000_000_000 };
+const TIME = Date.UTC(2026, 0, 31, 14);
+
+type Rule = ReturnType<typeof runAtRule>;
+const runAtRule = (runAt: RulesConfig['runAt']) => deliveryRules({ runAt }).runAt;
+const priorityRule = (priority: string | (() => number)) => deliveryRules({ priority }).priority;
+
+/** What a rule returns for a body, followed by the problems that it reports. */
+function ask(rule: Rule, body: unknown): readonly (number | string | undefined)[] {
+  const said: string[] = [];
+  return [rule?.(new AskedDelivery(facts, body), ({ message }) => said.push(message)), ...said];
+}
+
+test('a time is an ISO 8601 text or in milliseconds, or a date of a function', () => {
+  const times: readonly unknown[] = [
+    TIME,
+    TIME - 0.5,
+    '2026-01-31T14:00Z',
+    '2026-01-31T15:00:00.000+01:00',
+    '2026-01-31T14:00:00',
+  ];
+  for (const time of times) {
+    assert.deepEqual(ask(runAtRule('/at'), { at: time }), [TIME], String(time));
+    assert.deepEqual(
+      ask(
+        runAtRule(() => time as number),
+        {},
+      ),
+      [TIME],
+      String(time),
+    );
+  }
+  assert.deepEqual(ask(runAtRule('/at'), { at: '2026-01-31' }), [Date.UTC(2026, 0, 31)]);
+  const later = runAtRule(({ receivedAt }) => new Date(receivedAt.getTime() + 7));
+  assert.deepEqual(ask(later, {}), [facts.receivedAt + 7]);
+});
+
+test('without a time there is nothing to say, and what is none is told', () => {
+  for (const at of [undefined, null]) {
+    assert.deepEqual(ask(runAtRule('/at'), { at }), [undefined]);
+    assert.deepEqual(
+      ask(
+        runAtRule(() => at),
+        {},
+      ),
+      [undefined],
+    );
+  }
+  for (const at of ['', 'tomorrow', '2026-02-31', '1700000000000', '15m', true, [], {}, 9e15]) {
+    const [time, said] = ask(runAtRule('/at'), { at });
+    assert.equal(time, undefined);
+    assert.match(String(said), /^runAt is .+, not a time$/, String(at));
+  }
+  assert.deepEqual(
+    ask(
+      runAtRule(() => new Date('x')),
+      {},
+    ),
+    [undefined, 'runAt is an object, not a time'],
+  );
+});
+
+test('a priority is a whole number from 0 to 100', () => {
+  const cases: readonly (readonly [unknown, ...unknown[]])[] = [
+    [7, 7],
+    [0, 0],
+    [-1, 0],
+    [1e9, 100],
+    [undefined, undefined],
+    [null, undefined],
+    [1.5, undefined, 'priority is 1.5, not a whole number'],
+    ['high', undefined, 'priority is a text, not a whole number'],
+  ];
+  for (const [priority, ...expected] of cases) {
+    assert.deepEqual(ask(priorityRule('/priority'), { priority }), expected, String(priority));
+    assert.deepEqual(
+      ask(
+        priorityRule(() => priority as number),
+        {},
+      ),
+      expected,
+      String(priority),
+    );
+  }
+});
+
+test('whatever a body says, the rules give a whole number or none, and never throw', () => {
+  fc.assert(
+    fc.property(fc.anything(), (at) => {
+      for (const rule of [runAtRule('/at'), priorityRule('/at')]) {
+        const [number] = ask(rule, { at });
+        assert.ok(number === undefined || Number.isSafeInteger(number), String(number));
+      }
+    }),
+  );
+});
+
+describe('compile condition', () => {
+  const holds = (condition: Condition, body: unknown) => compileCondition(condition)(body);
+  /** The values among these, at /x, for which a test holds. */
+  const VALUES = [undefined, null, true, false, 0, 5, -1, '', '5', 'opened', [], ['opened'], {}];
+  const chosen = (tests: object) =>
+    VALUES.filter((x) => holds({ pointer: '/x', ...tests }, x === undefined ? {} : { x }));
+
+  test('each test tells values apart by their type', () => {
+    assert.deepEqual(chosen({ is: 'opened' }), ['opened']);
+    assert.deepEqual(chosen({ is: 5 }), [5]);
+    assert.deepEqual(chosen({ is: null }), [null]);
+    assert.deepEqual(chosen({ is: false }), [false]);
+    assert.deepEqual(
+      chosen({ isNot: 5 }),
+      VALUES.filter((value) => value !== 5),
+    );
+    assert.deepEqual(chosen({ in: ['5', true] }), [true, '5']);
+    assert.deepEqual(
+      chosen({ exists: true }),
+      VALUES.filter((value) => value !== undefined),
+    );
+    assert.deepEqual(chosen({ exists: false }), [undefined]);
+    assert.deepEqual(chosen({ includes: 'opened' }), [['opened']]);
+    assert.deepEqual(chosen({ includes: 'open' }), []);
+    assert.deepEqual(chosen({ startsWith: 'open' }), ['opened']);
+    assert.deepEqual(chosen({ startsWith: '' }), ['', '5', 'opened']);
+    assert.deepEqual(chosen({ above: 0 }), [5]);
+    assert.deepEqual(chosen({ below: 0 }), [-1]);
+    assert.deepEqual(chosen({ above: -1, below: 5 }), [0], 'all tests must hold');
+  });
+
+  test('the pointer goes into the body as RFC 6901 says', () => {
+    const body = { 'a/b': [{ '~': 'x' }], length: 1 };
+    assert.ok(holds({ pointer: '/a~1b/0/~0', is: 'x' }, body));
+    assert.ok(holds({ pointer: '/a~1b/1', exists: false }, body));
+    assert.ok(holds({ pointer: '/toString', exists: false }, body));
+    assert.ok(holds({ pointer: '', is: 7 }, 7));
+  });
+
+  test('conditions are combined as in logic', () => {
+    const leaf = fc.record({ pointer: fc.constantFrom('/a', '/b', '/c'), is: fc.constantFrom(1, 2) });
+    const { condition } = fc.letrec<{ condition: Condition }>((tie) => ({
+      condition: fc.oneof(
+        { depthSize: 'small', withCrossShrink: true },
+        leaf,
+        fc.record({ all: fc.array(tie('condition'), { minLength: 1, maxLength: 3 }) }),
+        fc.record({ any: fc.array(tie('condition'), { minLength: 1, maxLength: 3 }) }),
+        fc.record({ not: tie('condition') }),
+      ),
+    }));
+    const body = fc.record({ a: fc.constantFrom(1, 2), b: fc.constantFrom(1, 2) }, { requiredKeys: [] });
+    /** The same by the book, read anew at each body. */
+    function expected(given: Condition, of: Readonly<Record<string, unknown>>): boolean {
+      if ('all' in given) return given.all.reduce((so, each) => so && expected(each, of), true);
+      if ('any' in given) return given.any.reduce((so, each) => so || expected(each, of), false);
+      if ('not' in given) return !expected(given.not, of);
+      return of[given.pointer.slice(1)] === given.is;
+    }
+    fc.assert(
+      fc.property(condition, body, (given, of) => assert.equal(holds(given, of), expected(given, of))),
+    );
+  });
+
+  test('it never throws, whatever the body is', () => {
+    const tests = {
+      is: 1,
+      isNot: 2,
+      in: ['a'],
+      includes: 1,
+      exists: true,
+      startsWith: 'a',
+      above: 1,
+      below: 2,
+    };
+    for (const [name, value] of Object.entries(tests)) {
+      const check = compileCondition({ pointer: '/a/0', [name]: value });
+      fc.assert(
+        fc.property(fc.jsonValue(), (body) => assert.equal(typeof check(body), 'boolean')),
+        { numRuns: 50 },
+      );
+    }
   });
 });

@@ -1,169 +1,28 @@
 import type { HandlerSpec } from '../config/schema/code.ts';
 import type { Condition, DeliveryFilter, PointerCondition } from '../config/schema/webhook.ts';
 import { parsePointer, valueAt } from '../core/json.ts';
+import { isThenable } from '../core/maybe-promise.ts';
+import { describeKind } from '../core/text.ts';
 import {
   type ClaimedJob,
   type DeliveryFacts,
+  type DeliveryKey,
+  type DeliveryPriority,
+  type DeliveryTime,
   type EventNames,
   handlerTargetName,
   isCalled,
+  MAX_PRIORITY,
   type NewJob,
   parseDeliveryBody,
+  parseIsoTime,
+  type ReceivedDelivery,
+  receivedDelivery,
   USERS_SOURCE,
 } from './delivery.ts';
 import type { Target } from './dispatch/target.ts';
 import { handlerOf } from './event-names.ts';
 import { type ForwardSettings, forwardTargetName } from './forward/forward.ts';
-import {
-  AskedDelivery,
-  type DeliveryKey,
-  type DeliveryPriority,
-  type DeliveryTime,
-  type NumberRule,
-  priorityRule,
-  ruleValue,
-  runAtRule,
-} from './rules.ts';
-
-/** Tests a value; undefined means that it is missing. */
-type Test = (value: unknown) => boolean;
-
-/** Compiles a valid condition to a test of a parsed body that never throws. */
-export function compileCondition(condition: Condition): Test {
-  if ('all' in condition) {
-    const all = condition.all.map(compileCondition);
-    return (body) => all.every((holds) => holds(body));
-  }
-  if ('any' in condition) {
-    const any = condition.any.map(compileCondition);
-    return (body) => any.some((holds) => holds(body));
-  }
-  if ('not' in condition) {
-    const holds = compileCondition(condition.not);
-    return (body) => !holds(body);
-  }
-  const pointer = parsePointer(condition.pointer) ?? [];
-  const tests = testsOf(condition);
-  return (body) => {
-    const value = valueAt(body, pointer);
-    return tests.every((holds) => holds(value));
-  };
-}
-
-function testsOf(condition: PointerCondition): readonly Test[] {
-  const { is, isNot, in: values, includes, exists, startsWith, above, below } = condition;
-  const tests: Test[] = [];
-  if (is !== undefined) tests.push((value) => value === is);
-  if (isNot !== undefined) tests.push((value) => value !== isNot);
-  if (values !== undefined) {
-    const set = new Set<unknown>(values);
-    tests.push((value) => set.has(value));
-  }
-  if (includes !== undefined) tests.push((value) => Array.isArray(value) && value.includes(includes));
-  if (exists !== undefined) tests.push((value) => (value !== undefined) === exists);
-  if (startsWith !== undefined) {
-    tests.push((value) => typeof value === 'string' && value.startsWith(startsWith));
-  }
-  if (above !== undefined) tests.push((value) => typeof value === 'number' && value > above);
-  if (below !== undefined) tests.push((value) => typeof value === 'number' && value < below);
-  return tests;
-}
-
-/**
- * The configured rules of a handler or forward address: which deliveries it gets, in which order and when.
- */
-export interface RulesConfig {
-  readonly when?: DeliveryFilter | undefined;
-  readonly order?: string | DeliveryKey | undefined;
-  /** A number is the priority of the target itself and no rule for its deliveries. */
-  readonly priority?: number | string | DeliveryPriority | undefined;
-  readonly runAt?: string | DeliveryTime | undefined;
-}
-
-/** The compiled rules of a target. Those given as functions may throw. */
-interface DeliveryRules {
-  /** Absent: it gets every delivery. */
-  readonly wants: ((asked: AskedDelivery) => boolean) | undefined;
-  /** Returns null for a delivery without an order; absent: no delivery has one. */
-  readonly orderKey: ((asked: AskedDelivery) => string | null) | undefined;
-  /** Absent: all deliveries have the same priority. */
-  readonly priority: NumberRule | undefined;
-  /** Returns milliseconds since the epoch; absent: due at once. */
-  readonly runAt: NumberRule | undefined;
-}
-
-/** Compiles the rules of a target. */
-function deliveryRules({ when, order, priority, runAt }: RulesConfig): DeliveryRules {
-  return {
-    wants: when === undefined ? undefined : filterOf(when),
-    orderKey: order === undefined ? undefined : keyOf(order),
-    priority: priority === undefined || typeof priority === 'number' ? undefined : priorityRule(priority),
-    runAt: runAt === undefined ? undefined : runAtRule(runAt),
-  };
-}
-
-/** The rules given as functions, which may throw; undefined if there are none. */
-function functionRules({ when, order, priority, runAt }: RulesConfig): DeliveryRules | undefined {
-  const rules = {
-    when: typeof when === 'function' ? when : undefined,
-    order: typeof order === 'function' ? order : undefined,
-    priority: typeof priority === 'function' ? priority : undefined,
-    runAt: typeof runAt === 'function' ? runAt : undefined,
-  };
-  return Object.values(rules).every((rule) => rule === undefined) ? undefined : deliveryRules(rules);
-}
-
-function filterOf(when: DeliveryFilter): (asked: AskedDelivery) => boolean {
-  if (typeof when === 'function') {
-    const wants = ruleValue(when, 'when');
-    return (asked) => Boolean(wants(asked));
-  }
-  const holds = compileCondition(when);
-  return ({ body }) => holds(body);
-}
-
-function keyOf(order: string | DeliveryKey): (asked: AskedDelivery) => string | null {
-  const keyValue = ruleValue(order, 'order');
-  return (asked) => keyText(keyValue(asked));
-}
-
-function keyText(key: unknown): string | null {
-  if (key === undefined || key === null) return null;
-  const text: string | undefined = JSON.stringify(key);
-  if (text === undefined) throw new TypeError('order did not return a JSON value');
-  return text;
-}
-
-/**
- * Wraps a target so that it runs its rule functions again before each attempt. If a function threw when the
- * delivery arrived, the job was stored anyway, and its attempts fail until the function returns. If the
- * filter then rejects the delivery, the job ends without calling the target, and `onFiltered` is called.
- * `event` is the handler's name, which its rules get as the event.
- */
-export function guardedTarget(
-  target: Target,
-  config: RulesConfig,
-  onFiltered: (job: ClaimedJob) => void,
-  event?: string,
-): Target {
-  const rules = functionRules(config);
-  if (rules === undefined) return target;
-  return {
-    ...target,
-    run(...given) {
-      const [job] = given;
-      const { delivery } = job;
-      const received = new AskedDelivery(delivery, parseDeliveryBody(delivery));
-      const asked = received.calledBy(event ?? delivery.event);
-      if (rules.wants?.(asked) === false) return onFiltered(job);
-      rules.orderKey?.(asked);
-      // Called only because they may throw: their values were used when the delivery arrived.
-      rules.priority?.(asked, () => {});
-      rules.runAt?.(asked, () => {});
-      return target.run(...given);
-    },
-  };
-}
 
 /**
  * Decides which jobs a delivery gets: one for the handler of its event, if any, and one for each forward
@@ -263,4 +122,223 @@ function isOf(
 ): boolean {
   if (source === USERS_SOURCE) return users.some((change) => names.event === `user.${change}`);
   return events === undefined ? users.length === 0 : events.some((event) => isCalled(names, event));
+}
+
+/**
+ * Wraps a target so that it runs its rule functions again before each attempt. If a function threw when the
+ * delivery arrived, the job was stored anyway, and its attempts fail until the function returns. If the
+ * filter then rejects the delivery, the job ends without calling the target, and `onFiltered` is called.
+ * `event` is the handler's name, which its rules get as the event.
+ */
+export function guardedTarget(
+  target: Target,
+  config: RulesConfig,
+  onFiltered: (job: ClaimedJob) => void,
+  event?: string,
+): Target {
+  const rules = functionRules(config);
+  if (rules === undefined) return target;
+  return {
+    ...target,
+    run(...given) {
+      const [job] = given;
+      const { delivery } = job;
+      const received = new AskedDelivery(delivery, parseDeliveryBody(delivery));
+      const asked = received.calledBy(event ?? delivery.event);
+      if (rules.wants?.(asked) === false) return onFiltered(job);
+      rules.orderKey?.(asked);
+      // Called only because they may throw: their values were used when the delivery arrived.
+      rules.priority?.(asked, () => {});
+      rules.runAt?.(asked, () => {});
+      return target.run(...given);
+    },
+  };
+}
+
+/**
+ * The configured rules of a handler or forward address: which deliveries it gets, in which order and when.
+ */
+export interface RulesConfig {
+  readonly when?: DeliveryFilter | undefined;
+  readonly order?: string | DeliveryKey | undefined;
+  /** A number is the priority of the target itself and no rule for its deliveries. */
+  readonly priority?: number | string | DeliveryPriority | undefined;
+  readonly runAt?: string | DeliveryTime | undefined;
+}
+
+/** The compiled rules of a target. Those given as functions may throw. */
+interface DeliveryRules {
+  /** Absent: it gets every delivery. */
+  readonly wants: ((asked: AskedDelivery) => boolean) | undefined;
+  /** Returns null for a delivery without an order; absent: no delivery has one. */
+  readonly orderKey: ((asked: AskedDelivery) => string | null) | undefined;
+  /** Absent: all deliveries have the same priority. */
+  readonly priority: NumberRule | undefined;
+  /** Returns milliseconds since the epoch; absent: due at once. */
+  readonly runAt: NumberRule | undefined;
+}
+
+/** Compiles the rules of a target. */
+export function deliveryRules({ when, order, priority, runAt }: RulesConfig): DeliveryRules {
+  return {
+    wants: when === undefined ? undefined : filterOf(when),
+    orderKey: order === undefined ? undefined : keyOf(order),
+    priority: priority === undefined || typeof priority === 'number' ? undefined : priorityRule(priority),
+    runAt: runAt === undefined ? undefined : runAtRule(runAt),
+  };
+}
+
+/** The rules given as functions, which may throw; undefined if there are none. */
+function functionRules({ when, order, priority, runAt }: RulesConfig): DeliveryRules | undefined {
+  const rules = {
+    when: typeof when === 'function' ? when : undefined,
+    order: typeof order === 'function' ? order : undefined,
+    priority: typeof priority === 'function' ? priority : undefined,
+    runAt: typeof runAt === 'function' ? runAt : undefined,
+  };
+  return Object.values(rules).every((rule) => rule === undefined) ? undefined : deliveryRules(rules);
+}
+
+/** Tests a value; undefined means that it is missing. */
+type Test = (value: unknown) => boolean;
+
+/** Compiles a valid condition to a test of a parsed body that never throws. */
+export function compileCondition(condition: Condition): Test {
+  if ('all' in condition) {
+    const all = condition.all.map(compileCondition);
+    return (body) => all.every((holds) => holds(body));
+  }
+  if ('any' in condition) {
+    const any = condition.any.map(compileCondition);
+    return (body) => any.some((holds) => holds(body));
+  }
+  if ('not' in condition) {
+    const holds = compileCondition(condition.not);
+    return (body) => !holds(body);
+  }
+  const pointer = parsePointer(condition.pointer) ?? [];
+  const tests = testsOf(condition);
+  return (body) => {
+    const value = valueAt(body, pointer);
+    return tests.every((holds) => holds(value));
+  };
+}
+
+function testsOf(condition: PointerCondition): readonly Test[] {
+  const { is, isNot, in: values, includes, exists, startsWith, above, below } = condition;
+  const tests: Test[] = [];
+  if (is !== undefined) tests.push((value) => value === is);
+  if (isNot !== undefined) tests.push((value) => value !== isNot);
+  if (values !== undefined) {
+    const set = new Set<unknown>(values);
+    tests.push((value) => set.has(value));
+  }
+  if (includes !== undefined) tests.push((value) => Array.isArray(value) && value.includes(includes));
+  if (exists !== undefined) tests.push((value) => (value !== undefined) === exists);
+  if (startsWith !== undefined) {
+    tests.push((value) => typeof value === 'string' && value.startsWith(startsWith));
+  }
+  if (above !== undefined) tests.push((value) => typeof value === 'number' && value > above);
+  if (below !== undefined) tests.push((value) => typeof value === 'number' && value < below);
+  return tests;
+}
+
+function filterOf(when: DeliveryFilter): (asked: AskedDelivery) => boolean {
+  if (typeof when === 'function') {
+    const wants = ruleValue(when, 'when');
+    return (asked) => Boolean(wants(asked));
+  }
+  const holds = compileCondition(when);
+  return ({ body }) => holds(body);
+}
+
+function keyOf(order: string | DeliveryKey): (asked: AskedDelivery) => string | null {
+  const keyValue = ruleValue(order, 'order');
+  return (asked) => keyText(keyValue(asked));
+}
+
+function keyText(key: unknown): string | null {
+  if (key === undefined || key === null) return null;
+  const text: string | undefined = JSON.stringify(key);
+  if (text === undefined) throw new TypeError('order did not return a JSON value');
+  return text;
+}
+
+/** A delivery for the rules of targets; the argument of rule functions is built once, on first use. */
+export class AskedDelivery {
+  /** The parsed body. */
+  readonly body: unknown;
+  readonly #facts: DeliveryFacts;
+  #received: ReceivedDelivery | undefined;
+
+  constructor(facts: DeliveryFacts, body: unknown) {
+    this.#facts = facts;
+    this.body = body;
+  }
+
+  /** The delivery with its event called `event`, for the rules of a handler. */
+  calledBy(event: string | null): AskedDelivery {
+    return event === this.#facts.event ? this : new AskedDelivery({ ...this.#facts, event }, this.body);
+  }
+
+  get received(): ReceivedDelivery {
+    this.#received ??= receivedDelivery(this.#facts, this.body);
+    return this.#received;
+  }
+}
+
+/** Returns the value that a JSON pointer into the body, or a function, gives for a delivery. */
+function ruleValue(
+  rule: string | ((delivery: ReceivedDelivery) => unknown),
+  name: string,
+): (asked: AskedDelivery) => unknown {
+  if (typeof rule === 'function') return ({ received }) => synchronous(rule(received), name);
+  const pointer = parsePointer(rule) ?? [];
+  return ({ body }) => valueAt(body, pointer);
+}
+
+/** Rejects a promise: it would count as true, and as the same key for all deliveries. */
+function synchronous(result: unknown, name: string): unknown {
+  if (!isThenable(result)) return result;
+  // Its rejection would otherwise be unhandled.
+  result.then(undefined, () => {});
+  throw new TypeError(`${name} returned a promise; it must be synchronous`);
+}
+
+/**
+ * Returns a number, or undefined if the rule does not apply to the delivery. An invalid value is reported to
+ * `onInvalid` and treated as undefined.
+ */
+type NumberRule = (asked: AskedDelivery, onInvalid: (problem: TypeError) => void) => number | undefined;
+
+/** A rule that returns the priority of a delivery, from 0 to MAX_PRIORITY. */
+function priorityRule(rule: string | DeliveryPriority): NumberRule {
+  const given = ruleValue(rule, 'priority');
+  return (asked, onInvalid) => {
+    const value = given(asked);
+    if (value === undefined || value === null) return undefined;
+    if (Number.isInteger(value)) return Math.min(MAX_PRIORITY, Math.max(0, Number(value)));
+    onInvalid(new TypeError(`priority is ${describeKind(value)}, not a whole number`));
+    return undefined;
+  };
+}
+
+/** A rule that returns the time before which a delivery is not due, in milliseconds since the epoch. */
+function runAtRule(rule: string | DeliveryTime): NumberRule {
+  const given = ruleValue(rule, 'runAt');
+  return (asked, onInvalid) => {
+    const value = given(asked);
+    if (value === undefined || value === null) return undefined;
+    const time = timeOf(value);
+    if (time === undefined) onInvalid(new TypeError(`runAt is ${describeKind(value)}, not a time`));
+    return time;
+  };
+}
+
+function timeOf(value: unknown): number | undefined {
+  const time = typeof value === 'string' ? parseIsoTime(value, 'Z') : value;
+  if (typeof time !== 'number' && !(time instanceof Date)) return undefined;
+  // Rounded up to a whole millisecond, so that it is never early. `Date` limits the range.
+  const ms = new Date(Math.ceil(Number(time))).getTime();
+  return Number.isNaN(ms) ? undefined : ms;
 }

@@ -28,9 +28,14 @@ async function open(sources: SourcesConfig, most = 64 * MIB) {
     sources: settings,
     maxBodyBytes: MIB,
     maxBytesInFlight: most,
-    plan: () => [],
-    onAppended: () => stored++,
-    onRefused: () => assert.fail('refused'),
+    work: {
+      async store(facts) {
+        const appended = await database.inbox.append({ ...facts, jobs: [] });
+        stored++;
+        return appended;
+      },
+    },
+    refused: () => assert.fail('refused'),
   });
   const url = await app.listen({ host: '127.0.0.1', port: 0 });
   return {

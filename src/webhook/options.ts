@@ -10,13 +10,14 @@ import type {
   SourcesConfig,
 } from '../config/schema/webhook.ts';
 import { createSecretResolver, type SecretResolver } from '../config/secrets.ts';
-import { type DeadAlertSettings, readDeadAlert } from '../inbox/alerts.ts';
+import { readDeadAlert } from '../inbox/alerts.ts';
 import type { DeliveryHandler } from '../inbox/delivery.ts';
 import { unreachableHandlers } from '../inbox/event-names.ts';
-import { type ForwardSettings, readForwards } from '../inbox/forward/forward.ts';
+import { readForwards } from '../inbox/forward/forward.ts';
 import type { Inbox } from '../inbox/inbox.ts';
 import { isolationProblems } from '../inbox/isolate/isolated.ts';
-import { readSchedules, type Schedule } from '../inbox/schedules.ts';
+import { readSchedules } from '../inbox/schedules.ts';
+import type { WorkSettings } from '../inbox/work.ts';
 import { readSources, type SourceSettings } from '../signatures/sources.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 
@@ -41,7 +42,7 @@ const NUMBERS = [
 ] as const;
 
 /** The configured numbers of a webhook door. */
-export type WebhookNumbers = Readonly<Record<(typeof NUMBERS)[number], number>>;
+type WebhookNumbers = Readonly<Record<(typeof NUMBERS)[number], number>>;
 
 /** The options of the webhook door. */
 export interface WebhookOptions extends Partial<WebhookNumbers> {
@@ -132,11 +133,8 @@ function check(name: keyof WebhookNumbers | 'headers', value: unknown, problems:
 }
 
 /** The configured sources, forward addresses, schedules and alerts. */
-export interface WebhookSettings {
+export interface WebhookSettings extends Omit<WorkSettings, 'handlers'> {
   readonly sources: readonly SourceSettings[];
-  readonly forwards: readonly ForwardSettings[];
-  readonly schedules: readonly Schedule[];
-  readonly deadAlert: DeadAlertSettings;
 }
 
 /**

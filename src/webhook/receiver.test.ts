@@ -6,9 +6,10 @@ import fastify, { type FastifyInstance } from 'fastify';
 import { rawHttp } from '../../test/support/raw-http.ts';
 import { EmptySecretError } from '../access/passwords.ts';
 import type { ClaimedJob, NewDelivery } from '../inbox/delivery.ts';
+import type { Work } from '../inbox/work.ts';
 import type { Database } from '../sql/database.ts';
 import { openDatabase } from '../sql/open.ts';
-import { RECEIVER_PATH, type ReceiverOptions, receiver, tokenGuard } from './receiver.ts';
+import { RECEIVER_PATH, receiver, tokenGuard } from './receiver.ts';
 
 describe('receiver', () => {
   interface Receiver extends AsyncDisposable {
@@ -27,7 +28,12 @@ describe('receiver', () => {
     bodies(): Promise<readonly string[]>;
   }
 
-  type Options = Partial<Omit<ReceiverOptions, 'secrets'>> & { readonly secrets?: readonly string[] };
+  interface Options {
+    readonly secrets?: readonly string[];
+    readonly headers?: readonly string[];
+    readonly maxBodyBytes?: number;
+    readonly work?: Pick<Work, 'store'>;
+  }
 
   /** The receiver on a real inbox; every event but `other` has a handler. */
   async function receive({ secrets = [], ...options }: Options = {}): Promise<Receiver> {
@@ -43,9 +49,17 @@ describe('receiver', () => {
       sources: [],
       maxBodyBytes: 1024 * 1024,
       maxBytesInFlight: 64 * 1024 * 1024,
-      plan: ({ event }) => (event === null || event === 'other' ? [] : [{ target: 't', orderKey: null }]),
-      onAppended: (delivery) => stored.push(delivery),
-      onRefused: () => assert.fail('no source is signed'),
+      work: {
+        async store(facts) {
+          const jobs =
+            facts.event === null || facts.event === 'other' ? [] : [{ target: 't', orderKey: null }];
+          const delivery = { ...facts, jobs };
+          const appended = await database.inbox.append(delivery);
+          stored.push(delivery);
+          return appended;
+        },
+      },
+      refused: () => assert.fail('no source is signed'),
       ...options,
     });
     const jobs = () => {
@@ -230,9 +244,8 @@ describe('receiver', () => {
   });
 
   test('any other failure to store is no 200 either', async () => {
-    await using database = openDatabase('sqlite::memory:');
-    const inbox = new Proxy(database.inbox, { get: () => () => Promise.reject(new Error('secret-55')) });
-    await using door = await receive({ inbox });
+    const work = { store: () => Promise.reject(new Error('secret-55')) };
+    await using door = await receive({ work });
     const { status, text } = await door.post('{"event":"paid"}');
     assert.deepEqual({ status, text }, { status: 500, text: 'Internal Server Error' });
     assert.deepEqual(door.stored, []);

@@ -18,14 +18,14 @@ import { formatPointer } from '../core/json.ts';
 import { whenReady } from '../core/maybe-promise.ts';
 import { traceOfHeaders } from '../core/trace.ts';
 import { DeliveryIds, keptHeaders, type NewDelivery, parseDeliveryBody } from '../inbox/delivery.ts';
-import type { Appended, Inbox } from '../inbox/inbox.ts';
-import type { JobPlan } from '../inbox/job-plan.ts';
+import type { Inbox } from '../inbox/inbox.ts';
+import type { Work } from '../inbox/work.ts';
 import type { BodyCheck, Refusal } from '../signatures/schemes.ts';
 import { largestBody, readDelivery, type SourceSettings } from '../signatures/sources.ts';
 import { ACKNOWLEDGED, TEXT_TYPE, webhookErrors } from './options.ts';
 
 /** Options of the receiver. */
-export interface ReceiverOptions extends Pick<ReceiverParts, 'inbox' | 'plan' | 'onAppended' | 'onRefused'> {
+interface ReceiverOptions extends Pick<ReceiverParts, 'inbox' | 'work' | 'refused'> {
   /** Returns the trace of a request; by default the one in its headers. */
   readonly traceOf?: ReceiverParts['traceOf'] | undefined;
   /** The secrets accepted in x-webhook-token; an empty list leaves the door open. Called for each request. */
@@ -73,18 +73,16 @@ export const receiver: FastifyPluginAsync<ReceiverOptions> = async (app, given) 
 
 /** State that the receiver's endpoints share. */
 interface ReceiverParts {
-  readonly inbox: Pick<Inbox, 'append' | 'idOf'>;
+  readonly inbox: Pick<Inbox, 'idOf'>;
+  /** Stores the deliveries. */
+  readonly work: Pick<Work, 'store'>;
   readonly ids: DeliveryIds;
   /** Largest body in bytes. */
   readonly bodyLimit: number;
   /** Returns the trace of a request in its stored form; null without one. */
   traceOf(ctx: Pick<RequestContext, 'headers'>): string | null;
-  /** Decides which jobs a delivery gets. */
-  readonly plan: JobPlan;
-  /** Called with each delivery once it is durable or recognised as a duplicate. */
-  onAppended(delivery: NewDelivery, appended: Appended): void;
   /** Called with the reason when a request of a source is refused. */
-  onRefused(source: string, reason: Refusal): void;
+  refused(source: string, reason: Refusal): void;
 }
 
 /** The content of a request, read by the rules of its source. */
@@ -111,9 +109,7 @@ function acceptDelivery(
   const receivedAt = Date.now();
   const id = parts.ids.next(receivedAt);
   const facts = { ...received, id, receivedAt, trace: parts.traceOf(ctx) };
-  const delivery = { ...facts, jobs: parts.plan(facts, parsed) };
-  return parts.inbox.append(delivery).then((appended) => {
-    parts.onAppended(delivery, appended);
+  return parts.work.store(facts, parsed).then((appended) => {
     const { source, dedupKey } = received;
     if (appended === 'stored' || dedupKey === null) return accepted(id);
     return whenReady(parts.inbox.idOf(source, dedupKey), accepted);
@@ -175,7 +171,7 @@ function sourceEndpoint(source: SourceSettings, parts: ReceiverParts): Endpoint 
   const verifier = source.signature.verifier(source.secrets);
   const usualPointer = formatPointer(source.data);
   const refused = (reason: Refusal): HttpProblem => {
-    parts.onRefused(name, reason);
+    parts.refused(name, reason);
     return new HttpProblem(401, 'REFUSED', 'Unauthorized', {
       headers: { connection: 'close' },
       // For the log; the sender is not told the reason.

@@ -2,11 +2,10 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import type { ClaimedJob, ReceivedDelivery } from '../../src/inbox/delivery.ts';
+import type { ClaimedJob, ForwardedDelivery, ReceivedDelivery } from '../../src/inbox/delivery.ts';
 import { deliveryOf } from '../../src/inbox/event-names.ts';
 import { transformer } from '../../src/inbox/forward/transform.ts';
 import { createJobPlan } from '../../src/inbox/job-plan.ts';
-import type { ForwardedDelivery } from '../../src/inbox/rules.ts';
 import { newDelivery } from '../support/new-delivery.ts';
 import { ROOT } from './documents.ts';
 

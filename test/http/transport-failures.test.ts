@@ -7,7 +7,7 @@ import { buildSchema, GraphQLError, type GraphQLSchema } from 'graphql';
 import { OutcomeUnknownError, StoreUnavailableError } from '../../src/core/errors.ts';
 import { graphql } from '../../src/graphql/graphql.ts';
 import { graphqlErrors } from '../../src/graphql/requests.ts';
-import type { Inbox } from '../../src/inbox/inbox.ts';
+import type { Appended, Inbox } from '../../src/inbox/inbox.ts';
 import type { DatabaseUserStore } from '../../src/relations/user-stores.ts';
 import { rest } from '../../src/rest/rest.ts';
 import { restErrors } from '../../src/rest/rest-errors.ts';
@@ -154,11 +154,13 @@ test('GraphQL masks and logs by the fast path as it does without it', () =>
   ));
 
 test('a delivery that is not stored is refused by the fast path as it is without it', () => {
-  const inbox = {
-    append: ({ event }: { readonly event: string }) => fail(Number(event) % 10, Number(event) >= 10),
-  } as unknown as Inbox;
+  const inbox = {} as unknown as Inbox;
+  const work = {
+    store: ({ event }: { readonly event: string | null }) =>
+      fail(Number(event) % 10, Number(event) >= 10) as Promise<Appended>,
+  };
   const limits = { maxBodyBytes: 1_000, maxBytesInFlight: 10_000 };
-  const options = { inbox, plan: () => [], onAppended() {}, onRefused() {}, secrets: () => [], sources: [] };
+  const options = { inbox, work, refused() {}, secrets: () => [], sources: [] };
   return sameFailures(
     webhookErrors,
     (app) => app.register(receiver, { ...options, ...limits, prefix: RECEIVER_PATH }),

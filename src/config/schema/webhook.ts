@@ -2,14 +2,14 @@ import * as v from 'valibot';
 import { entriesOf, isRecord, parsePointer } from '../../core/json.ts';
 import { headerName, isSecretHeader } from '../../core/redaction.ts';
 import { didYouMean } from '../../core/text.ts';
-import { MAX_PRIORITY } from '../../inbox/delivery.ts';
 import type {
   DeliveryKey,
   DeliveryPredicate,
   DeliveryPriority,
   DeliveryTime,
   DeliveryTransform,
-} from '../../inbox/rules.ts';
+} from '../../inbox/delivery.ts';
+import { MAX_PRIORITY } from '../../inbox/delivery.ts';
 import { secretsSchema } from '../secret-file.ts';
 import {
   countField,

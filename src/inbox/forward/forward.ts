@@ -13,8 +13,7 @@ import { AttemptError, type Target } from '../dispatch/target.ts';
 import { limitsOf, type TargetDefaults } from '../event-names.ts';
 import { MAX_ANSWER } from '../inbox.ts';
 import { guardedLookup, isPrivateHost, type Network, PrivateAddressError } from './addresses.ts';
-import { CONNECTION_HEADERS } from './sent-headers.ts';
-import { checkTransform, transformer } from './transform.ts';
+import { CONNECTION_HEADERS, checkTransform, transformer } from './transform.ts';
 
 /** The target name of a forward address. */
 export function forwardTargetName(name: string): string {

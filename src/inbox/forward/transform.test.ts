@@ -2,8 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { newDelivery } from '../../../test/support/new-delivery.ts';
 import type { TransformData } from '../../config/schema/webhook.ts';
-import type { ClaimedJob } from '../delivery.ts';
-import type { DeliveryTransform, ForwardedDelivery, TransformedDelivery } from '../rules.ts';
+import type { ClaimedJob, DeliveryTransform, ForwardedDelivery, TransformedDelivery } from '../delivery.ts';
 import { checkTransform, transformer } from './transform.ts';
 
 describe('transform', () => {

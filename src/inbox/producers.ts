@@ -5,10 +5,173 @@ import {
   type UserEvent,
   type UserEventFeed,
 } from '../relations/events.ts';
-import { DeliveryIds, type NewDelivery, USERS_SOURCE } from './delivery.ts';
-import type { Appended, Inbox } from './inbox.ts';
-import { RELAY_SIGN, type RelayPlace } from './inbox.ts';
+import { type DeadAlertSettings, deadLetterAlerts } from './alerts.ts';
+import {
+  type DeliveryFacts,
+  DeliveryIds,
+  type HandlerLog,
+  type NewDelivery,
+  type NewJob,
+  parseDeliveryBody,
+  USERS_SOURCE,
+} from './delivery.ts';
+import { PeriodicTask } from './dispatch/periodic-task.ts';
+import type { ForwardSettings } from './forward/forward.ts';
+import {
+  type Appended,
+  type Enqueued,
+  type Inbox,
+  RELAY_SIGN,
+  type RelayPlace,
+  type TakenDelivery,
+} from './inbox.ts';
 import type { JobPlan } from './job-plan.ts';
+import { type Schedule, Scheduler } from './schedules.ts';
+
+/** The configuration of producers. */
+export interface ProducerSettings {
+  /** The targets that may subscribe to changes of users. */
+  readonly forwards: readonly ForwardSettings[];
+  readonly schedules: readonly Schedule[];
+  readonly deadAlert: DeadAlertSettings;
+}
+
+interface ProducerOptions extends ProducerSettings {
+  readonly inbox: Inbox;
+  /** The changes of the database's users; undefined without users. */
+  readonly userFeed?: UserEventFeed | undefined;
+  readonly plan: JobPlan;
+  readonly log: HandlerLog;
+  /** Called with each delivery that this process has stored. */
+  onAppended(delivery: NewDelivery, appended: Appended): void;
+  onError(error: unknown): void;
+}
+
+/**
+ * Stores deliveries without a sender: from schedules, alerts, changes of users, and programs that enqueue.
+ */
+interface Producers {
+  /** Resolves once it will miss no later change of a user. */
+  start(): Promise<void>;
+  /** Resolves once nothing is being stored. */
+  stop(): Promise<void>;
+}
+
+export function createProducers(options: ProducerOptions): Producers {
+  const { inbox, userFeed: feed, plan, schedules, forwards, deadAlert, log, onAppended, onError } = options;
+  const alerts = deadLetterAlerts({
+    inbox,
+    interval: deadAlert.interval,
+    onStored(alert) {
+      log.warn({ delivery: alert.id }, 'alert about dead deliveries stored');
+      onAppended(alert, 'stored');
+    },
+    onError,
+  });
+  const works = [
+    new Intake({ inbox, plan, onAppended, onError }),
+    new Scheduler({
+      inbox,
+      schedules,
+      plan,
+      onAppended,
+      onMissed: (schedule, planned) =>
+        log.warn({ schedule, plannedAt: new Date(planned).toISOString() }, 'scheduled delivery missed'),
+      onError,
+    }),
+    ...(deadAlert.address === undefined ? [] : [alerts]),
+    ...(feed === undefined
+      ? []
+      : [
+          new UserRelay({
+            inbox,
+            feed,
+            isWanted: forwards.some(({ users = [] }) => users.length > 0),
+            plan,
+            onAppended,
+            onLost: () =>
+              log.error(
+                {},
+                'changes of users removed before they were forwarded, going on with the next one',
+              ),
+            onError,
+          }),
+        ]),
+  ];
+  return {
+    async start() {
+      await Promise.all(works.map((work) => work.start()));
+    },
+    async stop() {
+      await Promise.all(works.map((work) => work.stop()));
+    },
+  };
+}
+
+interface IntakeOptions {
+  readonly inbox: Pick<Inbox, 'enqueued'>;
+  /** Decides which jobs a delivery gets. */
+  plan(delivery: DeliveryFacts, body: unknown): readonly NewJob[];
+  /** Called with each delivery that this process has taken from the queue. */
+  onAppended(delivery: NewDelivery, appended: Appended): void;
+  onError(error: unknown): void;
+}
+
+/** Interval of the polls in milliseconds, with notifications from the engine and without. */
+const POLL = { notified: 1_000, alone: 100 } as const;
+
+/** Turns the deliveries that programs enqueued in their own transactions into stored deliveries, in order. */
+class Intake {
+  readonly #options: IntakeOptions;
+  readonly #polls: PeriodicTask;
+  #subscription: Disposable | undefined;
+
+  constructor(options: IntakeOptions) {
+    this.#options = options;
+    const { onEnqueued } = options.inbox.enqueued;
+    const interval = onEnqueued === undefined ? POLL.alone : POLL.notified;
+    this.#polls = new PeriodicTask(interval, () => this.#takeAll().catch(options.onError));
+  }
+
+  start(): void {
+    this.#subscription = this.#options.inbox.enqueued.onEnqueued?.(() => this.#polls.request());
+    this.#polls.start();
+  }
+
+  /** Resolves when no enqueued delivery is being processed. */
+  async stop(): Promise<void> {
+    this.#subscription?.[Symbol.dispose]();
+    await this.#polls.stop();
+  }
+
+  async #takeAll(): Promise<void> {
+    const { inbox, onAppended } = this.#options;
+    while (!this.#polls.stopped) {
+      const found = await inbox.enqueued.oldest();
+      if (found.length === 0) return;
+      const taken = found.map((each) => this.#deliveryOf(each));
+      const results = await inbox.enqueued.take(taken);
+      for (const [i, appended] of results.entries()) {
+        const delivery = taken[i]?.delivery;
+        if (delivery !== undefined && appended !== undefined) onAppended(delivery, appended);
+      }
+    }
+  }
+
+  #deliveryOf({ seq, ...enqueued }: Enqueued): TakenDelivery {
+    const stored = { ...enqueued, dataPointer: '/data', contentType: 'application/json' };
+    return { seq, delivery: { ...stored, jobs: this.#options.plan(stored, parsed(stored)) } };
+  }
+}
+
+function parsed(delivery: Parameters<typeof parseDeliveryBody>[0]): unknown {
+  try {
+    return parseDeliveryBody(delivery);
+  } catch {
+    // The attempts of the delivery fail with the reason.
+    return undefined;
+  }
+}
 
 /** The event type that addresses get for a change of a user. */
 function changeEvent(type: UserEvent['type']): string {
@@ -59,7 +222,7 @@ const PAUSE = 1_000;
  * Makes one delivery of each change of a user: its position moves in the commit that stores the deliveries.
  * If several processes read the same changes, one stores them; the others pause and continue after them.
  */
-export class UserRelay {
+class UserRelay {
   readonly #options: UserRelayOptions;
   readonly #ids = new DeliveryIds();
   readonly #stopped = new AbortController();

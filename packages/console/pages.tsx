@@ -1,14 +1,14 @@
 import type { ReactElement } from 'react';
 import type { Route } from './data/route.ts';
-import { Deliveries } from './pages/deliveries/deliveries.tsx';
-import { Environment } from './pages/diagnostics/environment.tsx';
-import { Log } from './pages/diagnostics/log.tsx';
-import { Loggers } from './pages/diagnostics/loggers.tsx';
-import { Metrics } from './pages/diagnostics/metrics.tsx';
-import { Requests } from './pages/diagnostics/requests.tsx';
-import { Threads } from './pages/diagnostics/threads.tsx';
-import { Overview } from './pages/overview/overview.tsx';
-import { Users } from './pages/users/users.tsx';
+import { Deliveries } from './pages/deliveries.tsx';
+import { Environment } from './pages/environment.tsx';
+import { Log } from './pages/log.tsx';
+import { Loggers } from './pages/loggers.tsx';
+import { Metrics } from './pages/metrics.tsx';
+import { Overview } from './pages/overview.tsx';
+import { Requests } from './pages/requests.tsx';
+import { Threads } from './pages/threads.tsx';
+import { Users } from './pages/users.tsx';
 import type { IconName } from './parts/icon.tsx';
 
 /** A page of the console. */

@@ -19,6 +19,11 @@ declare module 'react' {
     effect: () => void | (() => void),
     dependencies?: readonly unknown[],
   ): void;
+  export function useLayoutEffect(
+    // biome-ignore lint/suspicious/noConfusingVoidType: an effect returns nothing, or its cleanup.
+    effect: () => void | (() => void),
+    dependencies?: readonly unknown[],
+  ): void;
   export function useRef<T>(initial: T): { current: T };
   export function useMemo<T>(make: () => T, dependencies: readonly unknown[]): T;
   export function useCallback<T>(callback: T, dependencies: readonly unknown[]): T;

@@ -1,7 +1,6 @@
 import { type ReactNode, useEffect, useState } from 'react';
 import { type About, useAbout } from './data/about.ts';
-import type { Connection } from './data/live.ts';
-import { API } from './data/url.ts';
+import { API, type Connection } from './data/live.ts';
 import { PAGES } from './pages.tsx';
 import { Icon } from './parts/icon.tsx';
 import { Status, type Tone } from './parts/parts.tsx';

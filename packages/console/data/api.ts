@@ -1,5 +1,4 @@
-import { noteAnswer } from './live.ts';
-import { API } from './url.ts';
+import { API, noteAnswer } from './live.ts';
 
 /** The service answered with an error, or not at all (status 0). */
 export class ApiError extends Error {

@@ -73,7 +73,7 @@ const TONES: Readonly<Record<string, Tone>> = {
 export const statusTone = (status: string): Tone => TONES[status] ?? 'quiet';
 
 /** The filters of the list, by their names in the URL of the page and of the endpoint. */
-export const FILTERS = ['status', 'event', 'source', 'since', 'until', 'text'] as const;
+const FILTERS = ['status', 'event', 'source', 'since', 'until', 'text'] as const;
 
 /** The query of the endpoint for the filters of the page. */
 export function listQuery(query: URLSearchParams, more: Readonly<Record<string, string>> = {}): string {

@@ -1,5 +1,10 @@
 import { useEffect, useRef } from 'react';
-import { API } from './url.ts';
+
+/**
+ * The endpoints of the console, relative to its page, so that it also works behind a proxy that adds a
+ * prefix.
+ */
+export const API = `${location.pathname.replace(/\/$/, '')}/api/`;
 
 /** The state of the connection to the service. */
 export type Connection = 'connecting' | 'live' | 'lost' | 'resting';

@@ -1,5 +1,6 @@
 import { useCallback, useEffect, useRef, useState } from 'react';
 import { ApiError, read } from './api.ts';
+import { goTo, linkTo, type Route } from './route.ts';
 
 /** The last answer of an endpoint, and the error of the last request if it failed. */
 export interface Data<T> {
@@ -53,4 +54,32 @@ export function useData<T>(path: string | undefined, every?: number): Data<T> {
   const reload = useCallback(() => setRound((n) => n + 1), []);
   const current = state.path === path ? state : {};
   return { value: current.value, error: current.error, reload };
+}
+
+/** A page of a list, with the filters and the position that the URL keeps, so that a view can be shared. */
+export interface Paged<T> extends Data<T> {
+  /** The parameters of the URL but the position. */
+  readonly filters: Readonly<Record<string, string>>;
+  readonly isFirst: boolean;
+  /** Shows the first page with other filters. */
+  apply(filters: Readonly<Record<string, string>>): void;
+  /** Shows the page at a position; by default the first one. */
+  turnTo(position?: string): void;
+}
+
+/** Reads a page of a list. `position` is the parameter of the URL and of the endpoint that says which page. */
+export function usePaged<T>(
+  { page, query }: Route,
+  position: string,
+  pathOf: (query: URLSearchParams) => string,
+): Paged<T> {
+  const data = useData<T>(pathOf(query));
+  const { [position]: at, ...filters } = Object.fromEntries(query);
+  return {
+    ...data,
+    filters,
+    isFirst: at === undefined,
+    apply: (changed) => goTo(linkTo(page, '', changed), true),
+    turnTo: (next) => goTo(linkTo(page, '', { ...filters, [position]: next })),
+  };
 }

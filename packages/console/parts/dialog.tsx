@@ -1,31 +1,61 @@
-import { type ReactNode, useEffect, useId, useRef } from 'react';
+import { type ReactNode, useId, useLayoutEffect, useRef } from 'react';
 
-/** A modal dialog, open while it is mounted. */
+/**
+ * A modal dialog with a form, open while it is mounted. Enter submits the form. When the dialog closes, the
+ * focus returns to where it was.
+ */
 export function Dialog({
   title,
+  submit,
+  tone = 'primary',
+  isDisabled = false,
+  cancel = 'Cancel',
+  onSubmit,
   onClose,
   children,
-  foot,
 }: {
   title: string;
+  /** The text of the submit button; undefined: there is nothing to submit. */
+  submit: string | undefined;
+  tone?: 'primary' | 'danger';
+  isDisabled?: boolean;
+  /** The text of the button that closes the dialog. */
+  cancel?: string;
+  onSubmit: () => void;
   onClose: () => void;
   children: ReactNode;
-  foot: ReactNode;
 }) {
   const ref = useRef<HTMLDialogElement | null>(null);
   const id = useId();
-  useEffect(() => {
+  // A layout effect: the browser returns the focus only if the dialog is closed while it is in the document.
+  useLayoutEffect(() => {
     const dialog = ref.current;
     dialog?.showModal();
     return () => dialog?.close();
   }, []);
   return (
     <dialog ref={ref} aria-labelledby={id} onClose={onClose}>
-      <header className="dialog-head">
-        <h2 id={id}>{title}</h2>
-      </header>
-      <div className="dialog-body">{children}</div>
-      <footer className="dialog-foot">{foot}</footer>
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          if (submit !== undefined && !isDisabled) onSubmit();
+        }}
+      >
+        <header className="dialog-head">
+          <h2 id={id}>{title}</h2>
+        </header>
+        <div className="dialog-body">{children}</div>
+        <footer className="dialog-foot">
+          <button type="button" className="button" onClick={onClose}>
+            {cancel}
+          </button>
+          {submit !== undefined && (
+            <button type="submit" className={`button ${tone}`} disabled={isDisabled}>
+              {submit}
+            </button>
+          )}
+        </footer>
+      </form>
     </dialog>
   );
 }

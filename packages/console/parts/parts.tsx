@@ -118,13 +118,19 @@ export function Segments({
   );
 }
 
-/** A table that scrolls horizontally if it is wider than the page. */
-export function Table({ label, children }: { label: string; children: ReactNode }) {
+/** Pauses and resumes what the page shows as it arrives. */
+export function PauseButton({
+  isPaused,
+  onChange,
+}: {
+  isPaused: boolean;
+  onChange: (isPaused: boolean) => void;
+}) {
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: the keyboard must reach what scrolls.
-    <section className="table" aria-label={label} tabIndex={0}>
-      <table>{children}</table>
-    </section>
+    <button type="button" className="button" aria-pressed={isPaused} onClick={() => onChange(!isPaused)}>
+      <Icon name={isPaused ? 'play' : 'pause'} />
+      {isPaused ? 'Resume' : 'Pause'}
+    </button>
   );
 }
 

@@ -130,8 +130,10 @@ export function actionsSuite(stage: Stage): void {
     await dialog.getByRole('button', { name: 'Create' }).click();
     await dialog.getByText('needs an @').waitFor();
     await dialog.getByLabel('Email').fill('margaret@example.com');
-    await dialog.getByRole('button', { name: 'Create' }).click();
+    await page.keyboard.press('Enter');
     await rows(page, 'Margaret Hamilton').waitFor();
+    await dialog.waitFor({ state: 'detached' });
+    assert.equal(await page.evaluate('document.activeElement.textContent'), 'New user');
 
     await page.getByLabel('Search for').fill('MARGARET');
     await page.getByRole('button', { name: 'Search' }).click();

@@ -1,8 +1,9 @@
-import { DOOR_TITLES, useAbout } from '../../data/about.ts';
-import { formatNumber, formatValue } from '../../data/format.ts';
-import type { HistoryData } from '../../data/history.ts';
-import { recent } from '../../data/recent.ts';
-import { Spark } from '../../plots/spark.tsx';
+import { useMemo } from 'react';
+import { DOOR_TITLES, useAbout } from '../data/about.ts';
+import { formatNumber, formatValue } from '../data/format.ts';
+import { type HistoryData, lengthOf, recent } from '../data/history.ts';
+import { Plot } from '../plots/plot.tsx';
+import { Spark } from '../plots/spark.tsx';
 
 interface Figure {
   readonly title: string;
@@ -97,5 +98,97 @@ function figuresOf(history: HistoryData | undefined, doors: readonly string[]): 
       note: `heap ${shown('process.heap') ?? '–'}`,
       drawn: ['process.memory'],
     },
+  ];
+}
+
+/** A plot and its columns. */
+interface PlotSpec {
+  readonly title: string;
+  readonly columns: readonly (readonly [column: string, label: string])[];
+  readonly least?: number;
+}
+
+/** All plots of the overview, those of the doors first. */
+export function Plots({ history, window }: { history: HistoryData; window: string }) {
+  const about = useAbout();
+  const specs = useMemo(() => plotsOf((about?.doors ?? []).map(({ name }) => name)), [about]);
+  const to = history.times.at(-1) ?? Date.now();
+  const shown = specs.filter(({ columns }) => columns.some(([column]) => column in history.columns));
+  return (
+    <div className="plots">
+      {shown.map((spec) => (
+        <HistoryPlot key={spec.title} spec={spec} history={history} from={to - lengthOf(window)} to={to} />
+      ))}
+    </div>
+  );
+}
+
+function HistoryPlot({
+  spec: { title, columns, least = 0 },
+  history,
+  from,
+  to,
+}: {
+  spec: PlotSpec;
+  history: HistoryData;
+  from: number;
+  to: number;
+}) {
+  const lines = useMemo(
+    () =>
+      columns.flatMap(([column, label]) => {
+        const found = history.columns[column];
+        return found === undefined ? [] : [{ label, values: found.values }];
+      }),
+    [columns, history],
+  );
+  const unit =
+    columns.map(([column]) => history.columns[column]?.unit).find((each) => each !== undefined) ?? '';
+  return (
+    <Plot title={title} unit={unit} times={history.times} lines={lines} from={from} to={to} least={least} />
+  );
+}
+
+function plotsOf(doors: readonly string[]): readonly PlotSpec[] {
+  const perDoor = (what: string) =>
+    doors.map((door) => [`${door}.${what}`, DOOR_TITLES[door] ?? door] as const);
+  return [
+    { title: 'Requests', columns: perDoor('requests'), least: 1 },
+    { title: 'Share of errors (5xx)', columns: perDoor('errors'), least: 0.05 },
+    { title: 'Latency, median', columns: perDoor('p50'), least: 1 },
+    { title: 'Latency, 99th percentile', columns: perDoor('p99'), least: 1 },
+    {
+      title: 'Event loop delay',
+      columns: [
+        ['eventloop.p99', 'p99'],
+        ['eventloop.max', 'Highest'],
+      ],
+      least: 10,
+    },
+    {
+      title: 'CPU, in cores',
+      columns: [['process.cpu', 'CPU']],
+      least: 0.2,
+    },
+    {
+      title: 'Memory',
+      columns: [
+        ['process.memory', 'Resident'],
+        ['process.heap', 'Heap'],
+      ],
+    },
+    { title: 'Database commits', columns: [['database.commits', 'Commits']], least: 1 },
+    { title: 'Writes per commit', columns: [['database.batch', 'Batch']], least: 2 },
+    { title: 'Commit time', columns: [['database.commit', 'Mean']], least: 1 },
+    { title: 'Deliveries received', columns: [['inbox.received', 'Received']], least: 1 },
+    {
+      title: 'Inbox backlog',
+      columns: [
+        ['inbox.open', 'Open'],
+        ['inbox.dead', 'Dead'],
+      ],
+      least: 5,
+    },
+    { title: 'Oldest open delivery', columns: [['inbox.age', 'Age']], least: 10 },
   ];
 }

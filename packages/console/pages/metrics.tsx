@@ -1,9 +1,69 @@
 import { useEffect, useMemo, useState } from 'react';
-import { read } from '../../data/api.ts';
-import { formatNumber, formatValue } from '../../data/format.ts';
-import { useData } from '../../data/use-data.ts';
-import { Card, Notice, Table, Waiting } from '../../parts/parts.tsx';
-import { Plot } from '../../plots/plot.tsx';
+import { read } from '../data/api.ts';
+import { formatNumber, formatValue } from '../data/format.ts';
+import { goTo, linkTo, type Route } from '../data/route.ts';
+import { useData } from '../data/use-data.ts';
+import { DataTable } from '../parts/data-table.tsx';
+import { Choice } from '../parts/filters.tsx';
+import { Card, Empty, Notice, Page, Waiting } from '../parts/parts.tsx';
+import { Plot } from '../plots/plot.tsx';
+
+/** All meters; the selected one is plotted while the page is open. */
+export function Metrics({ route: { item, query } }: { route: Route }) {
+  const { value, error } = useData<{ readonly names: readonly string[] }>('metrics');
+  const [text, setText] = useState('');
+  const wanted = text.trim().toLowerCase();
+  const names = (value?.names ?? []).filter((name) => name.includes(wanted));
+  return (
+    <Page title="Metrics" about="Plots any meter of this process from now on, optionally split by a tag.">
+      {value === undefined || error !== undefined ? (
+        <Card>
+          <Waiting error={error} what="The list of meters" />
+        </Card>
+      ) : (
+        <div className="metrics">
+          <Card className="meters">
+            <div className="meters-search">
+              <input
+                type="search"
+                placeholder={`Search ${value.names.length} meters`}
+                aria-label="Search meters"
+                value={text}
+                onChange={({ currentTarget }) => setText(currentTarget.value)}
+              />
+            </div>
+            <nav aria-label="Meters">
+              <ul>
+                {names.map((name) => (
+                  <li key={name}>
+                    <a href={linkTo('metrics', name)} aria-current={name === item ? 'true' : undefined}>
+                      {name}
+                    </a>
+                  </li>
+                ))}
+              </ul>
+              {names.length === 0 && <p className="waiting">Nothing matches.</p>}
+            </nav>
+          </Card>
+          {item === '' ? (
+            <Card>
+              <Empty icon="metrics" title="Choose a meter">
+                It is read every two seconds while this page is visible.
+              </Empty>
+            </Card>
+          ) : (
+            <Meter
+              key={`${item}|${query.get('split') ?? ''}`}
+              name={item}
+              split={query.get('split') ?? ''}
+              onSplit={(tag) => goTo(linkTo('metrics', item, { split: tag || undefined }), true)}
+            />
+          )}
+        </div>
+      )}
+    </Page>
+  );
+}
 
 interface Measured {
   readonly name: string;
@@ -27,15 +87,7 @@ const POINTS = 300;
 const MAX_LINES = 6;
 
 /** One meter, plotted from now on: counts as rates, gauges as values. */
-export function Meter({
-  name,
-  split,
-  onSplit,
-}: {
-  name: string;
-  split: string;
-  onSplit: (tag: string) => void;
-}) {
+function Meter({ name, split, onSplit }: { name: string; split: string; onSplit: (tag: string) => void }) {
   const { value, error } = useData<Measured>(`metrics/${encodeURIComponent(name)}`, INTERVAL);
   const [drawn, setDrawn] = useState<Drawn>({ times: [], readings: [] });
   const [problem, setProblem] = useState('');
@@ -80,17 +132,16 @@ export function Meter({
         <div className="card-body">
           <p className="quiet">{value.description}</p>
           {value.availableTags.length > 0 && (
-            <label className="field split">
-              <span>Split by</span>
-              <select value={split} onChange={({ currentTarget }) => onSplit(currentTarget.value)}>
-                <option value="">nothing</option>
-                {value.availableTags.map((each) => (
-                  <option key={each.tag} value={each.tag}>
-                    {each.tag} ({each.values.length})
-                  </option>
-                ))}
-              </select>
-            </label>
+            <Choice
+              className="split"
+              label="Split by"
+              options={[
+                ['', 'nothing'],
+                ...value.availableTags.map(({ tag, values }) => [tag, `${tag} (${values.length})`] as const),
+              ]}
+              value={split}
+              onPick={onSplit}
+            />
           )}
         </div>
       </Card>
@@ -109,20 +160,24 @@ export function Meter({
         to={to}
       />
       <Card title="Now">
-        <Table label="Measurements">
-          <tbody>
-            {value.measurements.map(({ statistic, value: measured }) => (
-              <tr key={statistic}>
-                <th scope="row">{WORDS[statistic] ?? statistic}</th>
-                <td className="number">
-                  {statistic === 'COUNT'
-                    ? formatNumber(measured)
-                    : formatValue(measured, value.baseUnit ?? '')}
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </Table>
+        <DataTable
+          label="Measurements"
+          rows={value.measurements}
+          keyOf={({ statistic }) => statistic}
+          columns={[
+            {
+              title: 'Statistic',
+              isRowHead: true,
+              cell: ({ statistic }) => WORDS[statistic] ?? statistic,
+            },
+            {
+              title: 'Value',
+              className: 'number',
+              cell: ({ statistic, value: measured }) =>
+                statistic === 'COUNT' ? formatNumber(measured) : formatValue(measured, value.baseUnit ?? ''),
+            },
+          ]}
+        />
       </Card>
     </div>
   );

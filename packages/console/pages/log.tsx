@@ -1,9 +1,9 @@
 import { useCallback, useEffect, useRef, useState } from 'react';
-import { formatTime } from '../../data/format.ts';
-import { useLive } from '../../data/live.ts';
-import { goTo, linkTo, type Route } from '../../data/route.ts';
-import { Icon } from '../../parts/icon.tsx';
-import { Card, Empty, Page } from '../../parts/parts.tsx';
+import { formatTime } from '../data/format.ts';
+import { useLive } from '../data/live.ts';
+import { goTo, linkTo, type Route } from '../data/route.ts';
+import { type Filter, Filters } from '../parts/filters.tsx';
+import { Card, Empty, Page, PauseButton } from '../parts/parts.tsx';
 
 interface LogLine {
   readonly number: number;
@@ -17,6 +17,16 @@ interface LogEvent {
 
 const LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal'] as const;
 const MAX_LINES = 1_000;
+
+const FILTERS: readonly Filter[] = [
+  {
+    kind: 'choice',
+    name: 'level',
+    label: 'Level',
+    options: LEVELS.map((each) => (each === 'trace' ? ['', 'all'] : [each, `${each} and worse`])),
+  },
+  { kind: 'text', name: 'text', label: 'Text', hint: 'in any field', isWide: true },
+];
 
 /** The latest log entries, live. */
 export function Log({ route: { query } }: { route: Route }) {
@@ -60,45 +70,18 @@ export function Log({ route: { query } }: { route: Route }) {
       LEVELS.indexOf(String(entry.level) as (typeof LEVELS)[number]) >= least &&
       (text === '' || JSON.stringify(entry).toLowerCase().includes(text.toLowerCase())),
   );
-  const pick = (name: string, value: string) =>
-    goTo(linkTo('log', '', { ...Object.fromEntries(query), [name]: value || undefined }), true);
   return (
     <Page
       title="Log"
       about="The latest log entries of this process; secrets are redacted."
-      actions={
-        <button type="button" className="button" aria-pressed={isPaused} onClick={() => setPaused(!isPaused)}>
-          <Icon name={isPaused ? 'play' : 'pause'} />
-          {isPaused ? 'Resume' : 'Pause'}
-        </button>
-      }
+      actions={<PauseButton isPaused={isPaused} onChange={setPaused} />}
     >
-      <form className="filters" aria-label="Filters" onSubmit={(event) => event.preventDefault()}>
-        <label className="field">
-          <span>Level</span>
-          <select
-            value={level}
-            onChange={({ currentTarget }) =>
-              pick('level', currentTarget.value === 'trace' ? '' : currentTarget.value)
-            }
-          >
-            {LEVELS.map((each) => (
-              <option key={each} value={each}>
-                {each === 'trace' ? 'all' : `${each} and worse`}
-              </option>
-            ))}
-          </select>
-        </label>
-        <label className="field wide">
-          <span>Text</span>
-          <input
-            type="search"
-            placeholder="in any field"
-            value={text}
-            onChange={({ currentTarget }) => pick('text', currentTarget.value)}
-          />
-        </label>
-      </form>
+      <Filters
+        filters={FILTERS}
+        values={{ level: query.get('level') ?? '', text }}
+        isLive
+        onApply={(filters) => goTo(linkTo('log', '', filters), true)}
+      />
       <Card>
         {shown.length === 0 ? (
           <Empty icon="log" title={lines.length === 0 ? 'Nothing logged yet' : 'Nothing matches'}>

@@ -1,11 +1,11 @@
 import { useMemo } from 'react';
-import { formatMs, formatValue } from '../../data/format.ts';
-import { type Samples, useHistory } from '../../data/history.ts';
-import { useLive } from '../../data/live.ts';
-import { useData } from '../../data/use-data.ts';
-import { Icon } from '../../parts/icon.tsx';
-import { Card, Page, Status, Waiting } from '../../parts/parts.tsx';
-import { Plot } from '../../plots/plot.tsx';
+import { formatMs, formatValue } from '../data/format.ts';
+import { type Samples, useHistory } from '../data/history.ts';
+import { useLive } from '../data/live.ts';
+import { useData } from '../data/use-data.ts';
+import { Icon } from '../parts/icon.tsx';
+import { Card, Page, Status, Waiting } from '../parts/parts.tsx';
+import { Plot } from '../plots/plot.tsx';
 
 interface Frame {
   readonly className: string;

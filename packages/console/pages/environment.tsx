@@ -1,6 +1,7 @@
 import { useState } from 'react';
-import { useData } from '../../data/use-data.ts';
-import { Card, Empty, Page, Status, Table, Waiting } from '../../parts/parts.tsx';
+import { useData } from '../data/use-data.ts';
+import { type Column, DataTable } from '../parts/data-table.tsx';
+import { Card, Empty, Page, Status, Waiting } from '../parts/parts.tsx';
 
 interface Property {
   readonly value: unknown;
@@ -69,40 +70,33 @@ export function Environment() {
             title={name}
             note={found.length === all ? `${all} settings` : `${found.length} of ${all} settings`}
           >
-            <Table label={name}>
-              <thead>
-                <tr>
-                  <th scope="col">Name</th>
-                  <th scope="col">Value</th>
-                  <th scope="col">Origin</th>
-                </tr>
-              </thead>
-              <tbody>
-                {found.map(([key, property]) => (
-                  <tr key={key} className={property.overriddenBy === undefined ? '' : 'overridden'}>
-                    <th scope="row" className="mono break">
-                      {key}
-                    </th>
-                    <td className="mono break">{shownValue(property.value)}</td>
-                    <td className="break quiet">
-                      {property.origin}
-                      {property.overriddenBy !== undefined && (
-                        <>
-                          {' '}
-                          <Status tone="quiet">overridden by {property.overriddenBy}</Status>
-                        </>
-                      )}
-                    </td>
-                  </tr>
-                ))}
-              </tbody>
-            </Table>
+            <DataTable
+              label={name}
+              rows={found}
+              keyOf={([key]) => key}
+              rowClass={([, { overriddenBy }]) => (overriddenBy === undefined ? '' : 'overridden')}
+              columns={COLUMNS}
+            />
           </Card>
         ))
       )}
     </Page>
   );
 }
+
+const COLUMNS: readonly Column<readonly [string, Property]>[] = [
+  { title: 'Name', className: 'mono break', isRowHead: true, cell: ([name]) => name },
+  { title: 'Value', className: 'mono break', cell: ([, { value }]) => shownValue(value) },
+  {
+    title: 'Origin',
+    className: 'break quiet',
+    cell: ([, { origin, overriddenBy }]) => (
+      <>
+        {origin} {overriddenBy !== undefined && <Status tone="quiet">overridden by {overriddenBy}</Status>}
+      </>
+    ),
+  },
+];
 
 function shownValue(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value);

@@ -248,3 +248,9 @@ test('a module exports little, and little for one neighbour alone', () => {
     `${nextDoor.length} exports have one user, in the same folder: merge the files, or export less`,
   );
 });
+
+test('the console has at most 750 lines of style sheets', () => {
+  const sheets = globSync('packages/console/style/*.css', { cwd: ROOT });
+  const lines = sheets.map((file) => readFileSync(join(ROOT, file), 'utf8').split('\n').length - 1);
+  assert.ok(lines.reduce((sum, each) => sum + each, 0) <= 750);
+});

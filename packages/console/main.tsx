@@ -1,9 +1,6 @@
 import './style/base.css';
-import './style/shell.css';
 import './style/parts.css';
 import './style/pages.css';
-import './style/deliveries.css';
-import './style/diagnostics.css';
 import { createRoot } from 'react-dom/client';
 import { App } from './app.tsx';
 

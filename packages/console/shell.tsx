@@ -34,14 +34,24 @@ export function Shell({
   );
   return (
     <div className="shell">
-      <button type="button" className="skip" onClick={() => document.getElementById('main')?.focus()}>
+      <button
+        type="button"
+        className="button primary skip"
+        onClick={() => document.getElementById('main')?.focus()}
+      >
         Skip to the page
       </button>
       <aside className={isOpen ? 'side open' : 'side'}>
         <div className="brand">
           <svg viewBox="0 0 32 32" aria-hidden="true">
-            <rect width="32" height="32" rx="8" />
-            <path d="M8 25V16a8 8 0 0 1 16 0v9M13 25v-8a3 3 0 0 1 6 0v8" />
+            <rect width="32" height="32" rx="8" fill="#3451d1" />
+            <path
+              fill="none"
+              stroke="#ffffff"
+              strokeWidth="2.6"
+              strokeLinecap="round"
+              d="M8 25V16a8 8 0 0 1 16 0v9M13 25v-8a3 3 0 0 1 6 0v8"
+            />
           </svg>
           <span>
             <strong>Portico</strong>
@@ -49,7 +59,7 @@ export function Shell({
           </span>
           <button
             type="button"
-            className="menu"
+            className="button menu"
             aria-expanded={isOpen}
             aria-controls="pages"
             onClick={() => setOpen(!isOpen)}
@@ -103,8 +113,7 @@ export function Shell({
       </aside>
       <main id="main" tabIndex={-1}>
         {connection === 'lost' && (
-          <div className="lost" role="alert">
-            <Icon name="alert" />
+          <div className="notice bad" role="alert">
             The connection to the service is lost. The page shows the last known data; the console keeps
             trying to reconnect.
           </div>

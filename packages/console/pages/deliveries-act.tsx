@@ -116,7 +116,7 @@ export function ActOnAll({
         </>
       )}
       {failures.length > 0 && (
-        <ul className="failures">
+        <ul className="body failures">
           {failures.slice(0, 50).map(({ id, why }) => (
             <li key={id}>
               <a className="mono" href={linkTo('deliveries', id)}>

@@ -52,7 +52,6 @@ export function Loggers() {
       actions={
         mayAct && (
           <Choice
-            className="inline"
             label="Revert after"
             options={EXPIRIES.map(([each, text]) => [each, text])}
             value={expiry}

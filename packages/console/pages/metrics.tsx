@@ -23,7 +23,7 @@ export function Metrics({ route: { item, query } }: { route: Route }) {
       ) : (
         <div className="metrics">
           <Card className="meters">
-            <div className="meters-search">
+            <div className="field">
               <input
                 type="search"
                 placeholder={`Search ${value.names.length} meters`}
@@ -133,7 +133,6 @@ function Meter({ name, split, onSplit }: { name: string; split: string; onSplit:
           <p className="quiet">{value.description}</p>
           {value.availableTags.length > 0 && (
             <Choice
-              className="split"
               label="Split by"
               options={[
                 ['', 'nothing'],

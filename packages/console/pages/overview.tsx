@@ -196,11 +196,7 @@ function Processes() {
   // The database stores the name in this form.
   const own = `${host.replace(/[^\w.-]/g, '').slice(0, 40)}/${pid}`;
   return (
-    <Card
-      title="Processes on this database"
-      note="plots, log and levels are of one process"
-      className="processes"
-    >
+    <Card title="Processes on this database" note="plots, log and levels are of one process">
       <DataTable
         label="Processes"
         rows={about.processes}

@@ -103,17 +103,15 @@ export function Choice({
   label,
   options,
   value,
-  className = '',
   onPick,
 }: {
   label: string;
   options: Options;
   value: string;
-  className?: string;
   onPick: (value: string) => void;
 }) {
   return (
-    <label className={`field ${className}`}>
+    <label className="field">
       <span>{label}</span>
       <select value={value} onChange={({ currentTarget }) => onPick(currentTarget.value)}>
         {options.map(([each, text]) => (

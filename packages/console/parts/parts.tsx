@@ -64,7 +64,7 @@ export function Empty({ icon, title, children }: { icon: IconName; title: string
   return (
     <div className="empty">
       <Icon name={icon} />
-      <p className="empty-title">{title}</p>
+      <strong>{title}</strong>
       {children !== undefined && <div className="empty-text">{children}</div>}
     </div>
   );

@@ -13,8 +13,8 @@ export function Spark({ lines }: { lines: readonly (readonly (number | null)[])[
   const line = points.map((value, i) => `${x(i)},${y(value)}`).join(' L');
   return (
     <svg className="spark" viewBox={`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none" aria-hidden="true">
-      <path className="spark-area" d={`M0,${HEIGHT} L${line} L${WIDTH},${HEIGHT} Z`} />
-      <path className="spark-line" d={`M${line}`} />
+      <path fill="currentColor" opacity="0.1" d={`M0,${HEIGHT} L${line} L${WIDTH},${HEIGHT} Z`} />
+      <path className="spark-line" fill="none" stroke="currentColor" strokeWidth="1.5" d={`M${line}`} />
     </svg>
   );
 }

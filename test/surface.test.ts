@@ -87,7 +87,7 @@ after(() => cleanup.disposeAsync());
 
 const emptyFolder = async () => cleanup.use(await temporaryFolder()).path;
 const portico = async (args: readonly string[]) => runCommand(args, { cwd: await emptyFolder() });
-const help = once(async () => (await portico(['help'])).stdout);
+const help = once(async () => (await portico(['help', 'serve'])).stdout);
 const fullService = once(async () => {
   const service = await openFullService(await emptyFolder());
   cleanup.defer(() => service.stop());

@@ -3,8 +3,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { readFlags } from '../config/sources.ts';
 import { readArguments } from './arguments.ts';
-import { UsageError } from './command-line.ts';
-import type { CommandUsage } from './usages.ts';
+import { type CommandUsage, UsageError } from './command.ts';
 
 const usage: CommandUsage = {
   topic: 'do things',
@@ -18,7 +17,7 @@ const usage: CommandUsage = {
     { flag: '--json', description: '' },
   ],
 };
-const read = (...argv: readonly string[]) => readArguments(usage, argv);
+const read = (...argv: readonly string[]) => readArguments(usage, argv, { env: {} });
 
 function problemsOf(...argv: readonly string[]): readonly string[] {
   try {
@@ -110,7 +109,7 @@ test('any words are sorted or refused', () => {
   fc.assert(
     fc.property(fc.array(word, { maxLength: 6 }), (argv) => {
       try {
-        const { words, config } = readArguments(usage, argv);
+        const { words, config } = readArguments(usage, argv, { env: {} });
         assert.ok(words.length + config.length <= argv.length);
       } catch (error) {
         assert.ok(error instanceof UsageError, String(error));
@@ -136,7 +135,7 @@ test('a dash alone is a value, but never a secret', () => {
 
 test('a command without configuration has none of its options', () => {
   assert.throws(
-    () => readArguments({ ...usage, standalone: true }, ['--rest-port=1']),
+    () => readArguments({ ...usage, standalone: true }, ['--rest-port=1'], { env: {} }),
     /"--rest-port" is not an option of do things/,
   );
 });

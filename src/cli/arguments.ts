@@ -1,9 +1,6 @@
 import type { Config } from '../config/load.ts';
 import { type Argument, configRules, type OptionRules, parseArguments } from '../config/sources.ts';
-import { didYouMean, quote } from '../core/text.ts';
-import { UsageError } from './command-line.ts';
-import { commandIo, endWithReader } from './terminal.ts';
-import type { CommandUsage } from './usages.ts';
+import { type CommandIo, type CommandUsage, UsageError } from './command.ts';
 
 /** The parsed arguments of a command. */
 export interface CommandArguments {
@@ -25,9 +22,13 @@ export interface CommandArguments {
 /**
  * Parses the arguments of a command. Throws UsageError with all problems, unless only options of the
  * configuration are wrong: loading it reports those with its other problems. No message shows what may be
- * part of a secret.
+ * part of a secret. The configuration is read from `env` too.
  */
-export function readArguments(usage: CommandUsage, argv: readonly string[]): CommandArguments {
+export function readArguments(
+  usage: CommandUsage,
+  argv: readonly string[],
+  { env }: Pick<CommandIo, 'env'>,
+): CommandArguments {
   const { topic, options, maxWords = 0, standalone = false } = usage;
   const shared: OptionRules = standalone ? new Map() : configRules;
   const own = options.map((option) => [option.flag, option] as const);
@@ -52,7 +53,7 @@ export function readArguments(usage: CommandUsage, argv: readonly string[]): Com
     async configuration() {
       // Loaded only by the commands that need it.
       const { loadConfig } = await import('../config/load.ts');
-      return loadConfig({ argv: written, env: commandIo().env, cwd: process.cwd() });
+      return loadConfig({ argv: written, env, cwd: process.cwd() });
     },
     misuse,
   };
@@ -67,30 +68,4 @@ function problemsOf({ flag, value, problem }: Argument): readonly string[] {
 function tooManyWords({ topic, words, maxWords = 0 }: CommandUsage): string {
   const takes = maxWords === 0 ? 'nothing but options' : `${words}, no more`;
   return `${topic} takes ${takes}; put a value with spaces in quotes`;
-}
-
-type Run = (argv: readonly string[]) => Promise<number>;
-
-/**
- * Runs the subcommand that the first word names, and loads only that one. Rejects with UsageError for any
- * other word.
- */
-export async function runPart(
-  command: string,
-  parts: ReadonlyMap<string, () => Promise<Run>>,
-  argv: readonly string[],
-): Promise<number> {
-  const [name, ...rest] = argv;
-  const names = [...parts.keys()];
-  const load = parts.get(name ?? '');
-  if (load === undefined) {
-    const problem =
-      name === undefined || name.startsWith('-')
-        ? `${command} needs one of ${names.join(', ')} after it`
-        : `${quote(name)} is not one of ${names.join(', ')}${didYouMean(name, names)}`;
-    throw new UsageError([problem], command);
-  }
-  const run = await load();
-  endWithReader();
-  return run(rest);
 }

@@ -1,25 +1,29 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { commands, parseCommandLine, UsageError } from './command-line.ts';
+import { UsageError } from './command.ts';
+import { commands, loadCommand, parseCommandLine } from './command-line.ts';
+
+/** The command that a command line names, and its arguments. */
+function read(argv: readonly string[]): readonly string[] {
+  const { command, rest } = parseCommandLine(argv);
+  return [command.name, ...rest];
+}
 
 test('without a command the service is run', () => {
-  assert.deepEqual(parseCommandLine([]), { command: 'serve', rest: [] });
-  assert.deepEqual(parseCommandLine(['--rest-port', '1']), { command: 'serve', rest: ['--rest-port', '1'] });
-  assert.deepEqual(parseCommandLine(['serve', '--rest-port=1']), {
-    command: 'serve',
-    rest: ['--rest-port=1'],
-  });
+  assert.deepEqual(read([]), ['serve']);
+  assert.deepEqual(read(['--rest-port', '1']), ['serve', '--rest-port', '1']);
+  assert.deepEqual(read(['serve', '--rest-port=1']), ['serve', '--rest-port=1']);
 });
 
 test('help and version can be asked for in every usual way', () => {
   for (const argv of [['help'], ['--help'], ['-h'], ['serve', '--help'], ['--rest-port', '1', '-h']]) {
-    assert.equal(parseCommandLine(argv).command, 'help', argv.join(' '));
+    assert.equal(read(argv)[0], 'help', argv.join(' '));
   }
   for (const argv of [['version'], ['--version'], ['-V'], ['-v'], ['serve', '-V']]) {
-    assert.equal(parseCommandLine(argv).command, 'version', argv.join(' '));
+    assert.equal(read(argv)[0], 'version', argv.join(' '));
   }
-  assert.equal(parseCommandLine(['-V', '-h']).command, 'version');
+  assert.equal(read(['-V', '-h'])[0], 'version');
 });
 
 test('another command is a problem, with what is probably meant', () => {
@@ -43,6 +47,33 @@ test('another command is a problem, with what is probably meant', () => {
   ]);
 });
 
+test('the topic of help must be a command', () => {
+  assert.throws(() => parseCommandLine(['help', 'sned']), /"sned" is not a command; did you mean send\?/);
+  assert.throws(() => parseCommandLine(['sned', '--help']), /"sned" is not a command; did you mean send\?/);
+  assert.deepEqual(read(['send', 'anything', '--x', '-h']), ['help', 'send', 'anything']);
+});
+
+test('each command and subcommand has the topic by which it is called', async () => {
+  for (const { name, load, parts = {} } of commands) {
+    if (load !== undefined) assert.equal((await load()).usage.topic, name);
+    for (const [part, load] of Object.entries(parts)) {
+      assert.equal((await load()).usage.topic, `${name} ${part}`);
+    }
+  }
+});
+
+test('a command with subcommands needs one of them', async () => {
+  const problem = (...argv: readonly string[]) => loadCommand(parseCommandLine(argv));
+  await assert.rejects(problem('users'), /^UsageError: users needs one of list, import, export after it\n/);
+  await assert.rejects(problem('users', '--json'), /users needs one of list, import, export after it/);
+  await assert.rejects(
+    problem('users', 'lst'),
+    /"lst" is not one of list, import, export; did you mean list\?/,
+  );
+  await assert.rejects(problem('users', 'constructor'), /"constructor" is not one of/);
+  assert.deepEqual((await loadCommand(parseCommandLine(['users', 'list', '--json']))).argv, ['--json']);
+});
+
 test('any command line gives a command that exists or a UsageError', () => {
   fc.assert(
     fc.property(
@@ -50,7 +81,7 @@ test('any command line gives a command that exists or a UsageError', () => {
       (argv) => {
         try {
           const { command, rest } = parseCommandLine(argv);
-          assert.ok(commands.some(({ name }) => name === command));
+          assert.ok(commands.includes(command));
           assert.ok(rest.length <= argv.length);
         } catch (error) {
           assert.ok(error instanceof UsageError, String(error));

@@ -1,34 +1,100 @@
-import { ExpectedError } from '../core/errors.ts';
+import { readPackageInfo } from '../core/package-root.ts';
 import { didYouMean, quote } from '../core/text.ts';
+import { type Command, type CommandEntry, type LoadCommand, UsageError } from './command.ts';
+import { print } from './terminal.ts';
 
 /** Every command; help lists them in this order. */
-export const commands = [
-  { name: 'serve', summary: 'Opens the doors and runs until it receives a signal. The default.' },
-  { name: 'init', summary: 'Writes a first configuration module.' },
-  { name: 'health', summary: 'Exits with 0 if the service is ready, otherwise with 1 and the reason.' },
-  { name: 'deliveries', summary: 'Lists, shows, follows, replays and discards webhook deliveries.' },
-  { name: 'users', summary: 'Lists, imports and exports the users of the database.' },
-  { name: 'send', summary: 'Sends a webhook delivery, signed as its sender would.' },
-  { name: 'tokens', summary: 'Creates, lists and revokes tokens for REST and GraphQL.' },
-  { name: 'migrate', summary: 'Brings the schema of the database up to date.' },
-  { name: 'move', summary: 'Copies users and deliveries to another database, of any engine.' },
-  { name: 'backup', summary: 'Writes a checked backup of the database, while the service runs.' },
-  { name: 'restore', summary: 'Replaces the database with a backup.' },
-  { name: 'hash-password', summary: 'Prints the hash of a password for MANAGEMENT_PASSWORD.' },
-  { name: 'help', summary: 'Shows this text, or the options of the given command.' },
-  { name: 'version', summary: 'Shows the version.' },
-] as const;
+export const commands: readonly CommandEntry[] = [
+  {
+    name: 'serve',
+    summary: 'Opens the doors and runs until a signal. The default.',
+    run: async (argv) => (await import('../app/serve.ts')).serve(argv),
+  },
+  {
+    name: 'init',
+    summary: 'Writes a first configuration module.',
+    load: async () => (await import('./init.ts')).init,
+  },
+  {
+    name: 'health',
+    summary: 'Tells whether the service is ready; exits with 0 or 1.',
+    load: async () => (await import('./health.ts')).health,
+  },
+  {
+    name: 'deliveries',
+    summary: 'Lists, shows, follows, replays and discards webhook deliveries.',
+    parts: {
+      list: async () => (await import('./deliveries/list.ts')).listDeliveries,
+      show: async () => (await import('./deliveries/show.ts')).showDelivery,
+      tail: async () => (await import('./deliveries/tail.ts')).tailDeliveries,
+      replay: async () => (await import('./deliveries/change.ts')).replayDeliveries,
+      discard: async () => (await import('./deliveries/change.ts')).discardDeliveries,
+    },
+  },
+  {
+    name: 'users',
+    summary: 'Lists, imports and exports the users of the database.',
+    parts: {
+      list: async () => (await import('./users/list.ts')).listUsers,
+      import: async () => (await import('./users/import.ts')).importCommand,
+      export: async () => (await import('./users/export.ts')).exportCommand,
+    },
+  },
+  {
+    name: 'send',
+    summary: 'Sends a webhook delivery, signed as its sender would.',
+    load: async () => (await import('./send.ts')).send,
+  },
+  {
+    name: 'tokens',
+    summary: 'Creates, lists and revokes tokens for REST and GraphQL.',
+    parts: {
+      create: async () => (await import('./tokens.ts')).createToken,
+      list: async () => (await import('./tokens.ts')).listTokens,
+      revoke: async () => (await import('./tokens.ts')).revokeToken,
+    },
+  },
+  {
+    name: 'migrate',
+    summary: 'Brings the schema of the database up to date.',
+    load: async () => (await import('./database/migrate.ts')).migrate,
+  },
+  {
+    name: 'move',
+    summary: 'Copies users and deliveries to another database, of any engine.',
+    load: async () => (await import('./database/move.ts')).move,
+  },
+  {
+    name: 'backup',
+    summary: 'Writes a checked backup, also while the service runs.',
+    load: async () => (await import('./database/backup.ts')).backup,
+  },
+  {
+    name: 'restore',
+    summary: 'Replaces the database with a backup.',
+    load: async () => (await import('./database/backup.ts')).restore,
+  },
+  {
+    name: 'hash-password',
+    summary: 'Prints the hash of a password for MANAGEMENT_PASSWORD.',
+    load: async () => (await import('./hash-password.ts')).hashPasswordCommand,
+  },
+  {
+    name: 'help',
+    summary: 'Shows this text, or the options of the given command.',
+    run: async (words, io) => (await import('./help.ts')).showHelp(commands, words, io),
+  },
+  {
+    name: 'version',
+    summary: 'Shows the version.',
+    run: async (_argv, io) => {
+      await print(io, `${readPackageInfo().version}\n`);
+      return 0;
+    },
+  },
+];
 
-/** The name of a command. */
-export type CommandName = (typeof commands)[number]['name'];
-
-/** A command with its arguments. */
-interface CommandLine {
-  readonly command: CommandName;
-  readonly rest: readonly string[];
-}
-
-const shortcuts = new Map<string, CommandName>([
+const shortcuts = new Map<string, string>([
   ['--help', 'help'],
   ['-h', 'help'],
   ['--version', 'version'],
@@ -36,37 +102,63 @@ const shortcuts = new Map<string, CommandName>([
   ['-v', 'version'],
 ]);
 
+/** A command with its arguments. */
+interface CommandLine {
+  readonly command: CommandEntry;
+  readonly rest: readonly string[];
+}
+
 /**
  * Splits a command line into the command, by default `serve`, and its arguments. `--help` and `--version`
  * take precedence wherever they stand; the words before the first option are then the topic. Throws
- * UsageError for a command that does not exist.
+ * UsageError for a command that does not exist, also as the topic of `help`.
  */
 export function parseCommandLine(argv: readonly string[]): CommandLine {
-  const [first, ...rest] = argv;
   const shortcut = argv.map((word) => shortcuts.get(word)).find((name) => name !== undefined);
-  if (shortcut !== undefined) {
-    const options = argv.findIndex((word) => word.startsWith('-'));
-    return { command: shortcut, rest: argv.slice(0, options) };
-  }
-  if (first === undefined || first.startsWith('-')) return { command: 'serve', rest: argv };
-  const known = commands.find(({ name }) => name === first);
-  if (known !== undefined) return { command: known.name, rest };
-  const names = commands.map(({ name }) => name);
-  const hint = didYouMean(first, names) || `; there are ${names.join(', ')}`;
-  throw new UsageError([`${quote(first)} is not a command${hint}`], '');
+  const isService = argv[0] === undefined || argv[0].startsWith('-');
+  const [name = '', ...rest] =
+    shortcut === undefined
+      ? isService
+        ? ['serve', ...argv]
+        : argv
+      : [
+          shortcut,
+          ...argv.slice(
+            0,
+            argv.findIndex((word) => word.startsWith('-')),
+          ),
+        ];
+  const command = commandNamed(name);
+  if (command.name === 'help' && rest[0] !== undefined) commandNamed(rest[0]);
+  return { command, rest };
 }
 
-/** A command was called wrongly; it ends with this message and exit code 2. */
-export class UsageError extends ExpectedError {
-  override readonly name = 'UsageError';
-  readonly code = 'USAGE';
+/**
+ * What to run for a command and its arguments: the command, or the subcommand that the first word names.
+ * Rejects with UsageError for any other word.
+ */
+export async function loadCommand({ command, rest }: CommandLine): Promise<{
+  readonly run: Command['run'];
+  readonly argv: readonly string[];
+}> {
+  const { name, run, load, parts = {} } = command;
+  if (run !== undefined) return { run, argv: rest };
+  if (load !== undefined) return { run: (await load()).run, argv: rest };
+  const [part, ...argv] = rest;
+  const names = Object.keys(parts);
+  const found = names.find((each) => each === part);
+  if (found !== undefined) return { run: (await (parts[found] as LoadCommand)()).run, argv };
+  const problem =
+    part === undefined || part.startsWith('-')
+      ? `${name} needs one of ${names.join(', ')} after it`
+      : `${quote(part)} is not one of ${names.join(', ')}${didYouMean(part, names)}`;
+  throw new UsageError([problem], name);
+}
 
-  /**
-   * `problems` lists everything that is wrong, one line each, without secrets. `topic` is the argument of
-   * `portico help` to refer to: `deliveries list`, or empty for all commands.
-   */
-  constructor(problems: readonly string[], topic?: string) {
-    const more = topic === undefined ? [] : [`See "${`portico help ${topic}`.trimEnd()}".`];
-    super([...problems, ...more].join('\n'));
-  }
+function commandNamed(word: string): CommandEntry {
+  const known = commands.find(({ name }) => name === word);
+  if (known !== undefined) return known;
+  const names = commands.map(({ name }) => name);
+  const hint = didYouMean(word, names) || `; there are ${names.join(', ')}`;
+  throw new UsageError([`${quote(word)} is not a command${hint}`], '');
 }

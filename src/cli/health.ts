@@ -10,8 +10,8 @@ import { describeError, isExpected } from '../core/errors.ts';
 import { onlyWith, type Receiver } from '../http/client.ts';
 import { HEALTH_COMMAND } from '../telemetry/health.ts';
 import { type CommandArguments, readArguments } from './arguments.ts';
+import type { Command, CommandIo } from './command.ts';
 import { note, print } from './terminal.ts';
-import { usages } from './usages.ts';
 
 /** In milliseconds. */
 const TIMEOUT = 5_000;
@@ -20,16 +20,42 @@ const TIMEOUT = 5_000;
  * `portico health`. Exits with 0 if the service is ready and with 1 otherwise; it ends the process because
  * code of the configuration module may keep it running.
  */
-export async function healthCommand(argv: readonly string[]): Promise<never> {
+export const health: Command = {
+  usage: {
+    topic: 'health',
+    words: '[options]',
+    about:
+      'Checks whether the service of this configuration is ready: asks /readyz of the management door or, if that is ' +
+      'closed, connects to the other doors. Exit code 0: ready. Exit code 1: not ready; standard error has the ' +
+      'reason. A wrong option exits with 1 too, because container engines know no other code.',
+    options: [
+      {
+        flag: '--url',
+        value: 'url',
+        description:
+          'URL to ask; without a path /readyz there. [default: the management door of the configuration]',
+      },
+      {
+        flag: '--timeout',
+        value: 'ms',
+        description: 'Time limit from the start of the command, in milliseconds. [default: 5000]',
+      },
+    ],
+    examples: ['portico health', 'portico health --url http://127.0.0.1:8080 --timeout 1000'],
+  },
+  run,
+};
+
+async function run(argv: readonly string[], io: CommandIo): Promise<never> {
   try {
-    const reason = await ask(readArguments(usages.health, argv));
-    if (reason === undefined) await print('ready\n');
-    else note(`portico: not ready: ${reason}`);
-    process.exit(reason === undefined ? 0 : 1);
+    const reason = await ask(readArguments(health.usage, argv, io));
+    if (reason === undefined) await print(io, 'ready\n');
+    else note(io, `portico: not ready: ${reason}`);
+    io.exit(reason === undefined ? 0 : 1);
   } catch (error) {
     if (!isExpected(error)) throw error;
-    note(`portico: ${error.message}`);
-    process.exit(1);
+    note(io, `portico: ${error.message}`);
+    io.exit(1);
   }
 }
 

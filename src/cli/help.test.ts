@@ -1,57 +1,89 @@
 import assert from 'node:assert/strict';
+import { Readable, Writable } from 'node:stream';
 import { describe, test } from 'node:test';
 import { flagOf } from '../config/options/option.ts';
 import { optionKeys, optionOf } from '../config/options/options.ts';
 import { schemeNames } from '../config/schema/webhook.ts';
+import { main } from '../main.ts';
 import { defaultLayout } from '../signatures/sources.ts';
 import { commands } from './command-line.ts';
-import { help } from './help.ts';
-import { usages } from './usages.ts';
+
+/** What `portico help` and these words print on a terminal of this width. */
+async function help(words: readonly string[], columns: number): Promise<string> {
+  let text = '';
+  const stdout = new Writable({
+    write(chunk, _encoding, done) {
+      text += chunk;
+      done();
+    },
+  });
+  const io = {
+    stdin: Readable.from([]),
+    stderr: stdout,
+    env: { NO_COLOR: '1' },
+    on: () => {},
+    off: () => {},
+  };
+  const exit = (code: number): never => assert.fail(`the command ended with ${code}`);
+  assert.equal(
+    await main(['help', ...words], { ...io, exit, stdout: Object.assign(stdout, { columns }) }),
+    0,
+  );
+  return text;
+}
 
 describe('command help', () => {
-  test('a command is described with its options, a part of one alone', () => {
-    const all = help(['deliveries'], 100);
-    for (const { topic, options } of [usages.list, usages.show, usages.tail, usages.replay, usages.discard]) {
-      assert.ok(all.includes(`Usage: portico ${topic} `), topic);
-      const alone = help(topic.split(' '), 100);
-      assert.equal(alone.split('Usage: ').length, 2);
-      for (const { flag } of options) assert.ok(alone.includes(`\n  ${flag} `), `${topic} ${flag}`);
+  test('a command is described with its options, a subcommand alone', async () => {
+    for (const { name, load, parts = {} } of commands) {
+      const all = await help([name], 100);
+      for (const [topic, command] of [
+        ...(load === undefined ? [] : [[name, load] as const]),
+        ...Object.entries(parts).map(([part, load]) => [`${name} ${part}`, load] as const),
+      ]) {
+        const { options } = (await command()).usage;
+        const alone = await help(topic.split(' '), 100);
+        assert.equal(alone.split('Usage: ').length, 2);
+        for (const page of [all, alone]) assert.ok(page.includes(`Usage: portico ${topic} `), topic);
+        for (const { flag } of options) assert.ok(alone.includes(`\n  ${flag} `), `${topic} ${flag}`);
+      }
     }
-    const send = help(['send', 'anything'], 100);
-    for (const { flag } of usages.send.options) assert.ok(send.includes(`\n  ${flag} `), flag);
-    for (const usage of [usages.migrate, usages.move]) {
-      const page = help([usage.topic], 100);
-      for (const { flag } of usage.options) assert.ok(page.includes(`\n  ${flag} `), flag);
-    }
+    assert.equal(await help(['send', 'anything'], 100), await help(['send'], 100));
   });
 
-  test('no line is longer than the terminal is wide, but for examples', () => {
+  test('no line is longer than the terminal is wide, but for examples', async () => {
     for (const columns of [72, 80, 100]) {
-      for (const words of [['deliveries'], ['send'], ['hash-password'], ['migrate'], ['move']]) {
-        for (const line of help(words, columns).split('\n')) {
+      for (const { name } of commands) {
+        for (const line of (await help([name], columns)).split('\n')) {
           if (!line.startsWith('  Try: ')) assert.ok(line.length <= columns, `${columns}: ${line}`);
         }
       }
     }
   });
+});
 
-  test('everything else is the general help, and an unknown command a problem', () => {
-    for (const words of [[], ['serve'], ['version'], ['help']]) {
-      assert.match(help(words, 80), /^Usage: portico \[command\]/, words.join());
-    }
-    assert.match(help(['send'], 80), /^Usage: portico send /);
-    assert.throws(() => help(['sned'], 80), /"sned" is not a command; did you mean send\?/);
+describe('general help', () => {
+  test('it names every command once and fits on a screen of 80 columns and 24 lines', async () => {
+    const general = await help([], 80);
+    const rows = general.split('\n');
+    for (const { name } of commands)
+      assert.equal(rows.filter((row) => row.startsWith(`  ${name} `)).length, 1, name);
+    // The last line is the prompt's.
+    assert.ok(rows.length <= 24, `${rows.length} lines`);
+    assert.match(general, /^Usage: portico \[command\]/);
+    assert.doesNotMatch(general, /--/);
+  });
+
+  test('commands without options of their own have it too', async () => {
+    for (const words of [['version'], ['help']]) assert.equal(await help(words, 80), await help([], 80));
   });
 });
 
 describe('service help', () => {
-  const renderHelp = (columns: number) => help([], columns);
+  const renderHelp = (columns: number) => help(['serve'], columns);
 
-  test('help names every command and every option once, with variable, description and default', () => {
-    const help = renderHelp(80);
+  test('it names every option once, with variable, description and default', async () => {
+    const help = await renderHelp(80);
     const rows = help.split('\n');
-    for (const { name } of commands)
-      assert.equal(rows.filter((row) => row.startsWith(`  ${name} `)).length, 1, name);
     const flat = help.replace(/\s+/g, ' ');
     for (const key of optionKeys) {
       const { env, description, secret, default: value } = optionOf(key);
@@ -66,8 +98,8 @@ describe('service help', () => {
     assert.ok(rows.some((row) => row.startsWith('  --config <file> ')));
   });
 
-  test('help lists the renamed events of each scheme', () => {
-    const flat = renderHelp(80).replace(/\s+/g, ' ');
+  test('it lists the renamed events of each scheme', async () => {
+    const flat = (await renderHelp(80)).replace(/\s+/g, ' ');
     for (const scheme of schemeNames) {
       for (const [own, event] of defaultLayout(scheme).events) {
         assert.match(flat, new RegExp(` ${scheme} [^;]*${own}[^;]* (?:is|are) ${event} `));
@@ -76,10 +108,11 @@ describe('service help', () => {
     assert.match(flat, / github push is new_commit /);
   });
 
-  test('options stand under their door', () => {
-    const help = renderHelp(80);
-    const order = ['All doors', '--host', 'GraphQL', '--graphql-port', 'REST', '--rest-port', 'Management'];
-    const places = [...order, '--management-role', 'Webhooks', '--webhook-secret'].map((text) =>
+  test('ten options come first, the others stand under their door', async () => {
+    const help = await renderHelp(80);
+    const order = ['First', '--config', '--host', '--webhook-secret', 'All doors', '--api-rate', 'GraphQL'];
+    const more = ['--graphql-port', 'REST', '--rest-port', 'Management', '--management-role', 'Webhooks'];
+    const places = [...order, ...more, '--webhook-port'].map((text) =>
       help.indexOf(text.startsWith('--') ? `  ${text} ` : `\n${text}\n`),
     );
     assert.ok(places.every((place) => place > 0));
@@ -89,24 +122,23 @@ describe('service help', () => {
     );
   });
 
-  test('variables stand in one column', () => {
-    const columns = renderHelp(100)
-      .split('\n')
-      .flatMap((row, i, rows) => {
-        if (!row.startsWith('  --')) return [];
-        const place = row.search(/ [A-Z]/);
-        return [place === -1 ? (rows[i + 1]?.search(/ [A-Z]/) ?? -1) : place];
-      });
+  test('variables stand in one column', async () => {
+    const columns = (await renderHelp(100)).split('\n').flatMap((row, i, rows) => {
+      if (!row.startsWith('  --')) return [];
+      const place = row.search(/ [A-Z]/);
+      return [place === -1 ? (rows[i + 1]?.search(/ [A-Z]/) ?? -1) : place];
+    });
     assert.equal(columns.length, optionKeys.length + 1);
     assert.equal(new Set(columns).size, 1);
   });
 
-  test('no line is longer than the terminal is wide', () => {
-    for (const width of [72, 80, 91, 100]) {
-      for (const line of renderHelp(width).split('\n')) assert.ok(line.length <= width, `${width}: ${line}`);
+  test('lines are 72 to 100 columns wide, 80 if the width is unknown', async () => {
+    for (const width of [72, 91, 100]) {
+      for (const line of (await renderHelp(width)).split('\n'))
+        assert.ok(line.length <= width, `${width}: ${line}`);
     }
-    assert.equal(renderHelp(400), renderHelp(100));
-    assert.equal(renderHelp(1), renderHelp(72));
-    assert.equal(renderHelp(Number.NaN), renderHelp(80));
+    assert.equal(await renderHelp(400), await renderHelp(100));
+    assert.equal(await renderHelp(1), await renderHelp(72));
+    assert.equal(await renderHelp(Number.NaN), await renderHelp(80));
   });
 });

@@ -2,39 +2,34 @@ import { flagOf, formatDefault } from '../config/options/option.ts';
 import { doors, moduleOption, type OptionKey, optionKeys, optionOf } from '../config/options/options.ts';
 import { type Paint, paintFor, plainly } from '../core/text.ts';
 import { renamedEvents } from '../signatures/sources.ts';
-import { commands, parseCommandLine } from './command-line.ts';
-import { commandIo, printPainted } from './terminal.ts';
-import { type CommandUsage, usages } from './usages.ts';
+import type { CommandEntry, CommandIo, CommandUsage } from './command.ts';
+import { printPainted } from './terminal.ts';
 
-/** `portico help [command]` and `--help`. Rejects with UsageError for a command that does not exist. */
-export async function helpCommand(words: readonly string[]): Promise<number> {
-  const { stdout, env } = commandIo();
-  await printPainted(help(words, stdout.columns ?? 100, paintFor(stdout, env)));
+/** `portico help [command]` and `--help`. `words` name a command that exists, or are empty. */
+export async function showHelp(
+  commands: readonly CommandEntry[],
+  words: readonly string[],
+  io: CommandIo,
+): Promise<number> {
+  const { stdout, env } = io;
+  const sections = await sectionsOf(commands, words);
+  await printPainted(io, renderHelp(sections, stdout.columns ?? 100, paintFor(stdout, env)));
   return 0;
 }
 
-/**
- * The help on the command in `words`, or on everything, for a terminal with this many columns. Throws
- * UsageError for a command that does not exist.
- */
-export function help(words: readonly string[], columns: number, paint?: Paint): string {
-  // Throws for an unknown command.
-  parseCommandLine(words);
-  const sections = commandHelp(words);
-  return renderHelp(sections.length === 0 ? serviceHelp() : sections, columns, paint);
-}
-
-/**
- * The sections of `portico help <command>`: of the subcommand in `words`, or of all subcommands. Empty for a
- * command without options of its own.
- */
-function commandHelp(words: readonly string[]): readonly HelpSection[] {
-  const [command, part] = words;
-  const parts = Object.values<CommandUsage>(usages).filter(({ topic }) => topic.split(' ')[0] === command);
-  const exact = parts.filter(({ topic }) => topic === `${command} ${part}`);
-  const chosen = exact.length > 0 ? exact : parts;
-  const configured = chosen.some(({ standalone }) => standalone !== true);
-  return [...chosen.map(sectionOf), ...(configured ? [configuration] : [])];
+/** The sections of `portico help`, or of the help on the command or subcommand in `words`. */
+async function sectionsOf(
+  commands: readonly CommandEntry[],
+  [name, part]: readonly string[],
+): Promise<readonly HelpSection[]> {
+  if (name === 'serve') return serviceHelp();
+  const { load, parts = {} } = commands.find((command) => command.name === name) ?? {};
+  const exact = parts[part ?? ''];
+  const loads = load !== undefined ? [load] : exact !== undefined ? [exact] : Object.values(parts);
+  if (loads.length === 0) return generalHelp(commands);
+  const usages = (await Promise.all(loads.map((load) => load()))).map(({ usage }) => usage);
+  const configured = usages.some(({ standalone }) => standalone !== true);
+  return [...usages.map(sectionOf), ...(configured ? [configuration] : [])];
 }
 
 function sectionOf({ topic, words, about, options, examples = [] }: CommandUsage): HelpSection {
@@ -55,7 +50,7 @@ const configuration: HelpSection = {
   title: 'Configuration',
   about:
     'Options of the configuration are accepted too. It is read as for the service: from options, environment ' +
-    'and configuration module. "portico help" lists them.',
+    'and configuration module. "portico help serve" lists them.',
 };
 
 /** A line of a help page. */
@@ -81,7 +76,7 @@ const HEAD = 32;
 /**
  * Renders a help page for a terminal of this width. It uses 72 to 100 columns, or 80 if the width is unknown.
  */
-export function renderHelp(sections: readonly HelpSection[], width: number, paint: Paint = plainly): string {
+function renderHelp(sections: readonly HelpSection[], width: number, paint: Paint = plainly): string {
   const columns = Math.min(100, Math.max(72, Math.floor(width) || 80));
   return `${sections.map((section) => renderSection(section, columns, paint).join('\n')).join('\n\n')}\n`;
 }
@@ -127,16 +122,51 @@ function hang(lead: string, text: string, columns: number): readonly string[] {
 
 const titles = { graphql: 'GraphQL', rest: 'REST', management: 'Management', webhook: 'Webhooks' } as const;
 
-/** The sections of `portico help`: all commands, and all options of the configuration by their door. */
-function serviceHelp(): readonly HelpSection[] {
-  const general = optionKeys.filter((key) => doors.every((door) => !key.startsWith(`${door}.`)));
+/** `portico help`: one screen. */
+function generalHelp(commands: readonly CommandEntry[]): readonly HelpSection[] {
   return [
     { title: 'Usage: portico [command] [options]' },
     { title: 'Commands', lines: commands.map(({ name, summary }) => ({ head: name, text: summary })) },
-    { title: 'All doors', lines: [moduleLine, ...general.map(lineOf)] },
+    {
+      title: 'More',
+      lines: [
+        { head: 'portico help serve', text: 'All settings, by door.' },
+        { head: 'portico help <command>', text: 'The options of a command.' },
+      ],
+    },
+  ];
+}
+
+/** The settings that most services change, in the order of the help. */
+const FIRST: readonly OptionKey[] = [
+  'host',
+  'interfaces',
+  'database.url',
+  'api.required',
+  'tls.cert',
+  'management.user',
+  'management.password',
+  'webhook.secret',
+  'webhook.retention',
+  'log.level',
+];
+
+/** `portico help serve`: all options of the configuration by their door, the most important first. */
+function serviceHelp(): readonly HelpSection[] {
+  const others = optionKeys.filter((key) => !FIRST.includes(key));
+  const general = others.filter((key) => doors.every((door) => !key.startsWith(`${door}.`)));
+  return [
+    {
+      title: 'Usage: portico [serve] [options]',
+      about:
+        'Opens the doors and runs until it receives a signal. Exit code 0: stopped by a signal. Exit code 2: wrong ' +
+        'configuration.',
+    },
+    { title: 'First', lines: [moduleLine, ...FIRST.map(lineOf)] },
+    { title: 'All doors', lines: general.map(lineOf) },
     ...doors.map((door) => ({
       title: titles[door],
-      lines: optionKeys.filter((key) => key.startsWith(`${door}.`)).map(lineOf),
+      lines: others.filter((key) => key.startsWith(`${door}.`)).map(lineOf),
     })),
     {
       title: 'Renamed events',

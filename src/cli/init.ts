@@ -5,14 +5,14 @@ import { moduleFiles } from '../config/module.ts';
 import { PACKAGE_ROOT, readPackageInfo } from '../core/package-root.ts';
 import { shellWord } from '../core/text.ts';
 import { readArguments } from './arguments.ts';
+import { type Command, type CommandIo, YES_OPTION } from './command.ts';
 import { confirmed, note, print } from './terminal.ts';
-import { usages } from './usages.ts';
 
 /**
  * The module imports only a type, which Node removes, so it runs even where no package is installed, and
  * whatever package.json says.
  */
-const MODULE = `// Settings and code of this service; "portico help" lists all settings.
+const MODULE = `// Settings and code of this service; "portico help serve" lists all settings.
 import type { PorticoConfig } from 'portico';
 
 export default {
@@ -35,19 +35,43 @@ export default {
  * `portico init`. Resolves to the exit code: 0, or 1 when the user declined. Overwrites nothing. Rejects with
  * UsageError if the folder has a configuration module.
  */
-export async function initCommand(argv: readonly string[]): Promise<number> {
-  const args = readArguments(usages.init, argv);
+export const init: Command = {
+  usage: {
+    topic: 'init',
+    words: '[folder] [options]',
+    maxWords: 1,
+    about:
+      'Writes portico.config.mts with a handler, a health check and an endpoint into a folder, the current one by ' +
+      'default. It overwrites nothing.',
+    options: [
+      {
+        flag: '--package',
+        description:
+          'Also writes a package.json, if there is none, that depends on this package, so "npm install" and "npm start" ' +
+          'start the service.',
+      },
+      YES_OPTION,
+    ],
+    examples: ['portico init --yes', 'portico init my-service --package --yes'],
+    standalone: true,
+  },
+  run,
+};
+
+async function run(argv: readonly string[], io: CommandIo): Promise<number> {
+  const args = readArguments(init.usage, argv, io);
   const folder = resolve(args.words[0] ?? '.');
   const [present] = moduleFiles(folder);
   if (present !== undefined) throw args.misuse(`${present} is already there; nothing was written`);
   const withPackage = args.has('--package');
   const names = `portico.config.mts${withPackage ? ' and package.json' : ''}`;
   const never = new AbortController().signal;
-  if (!args.has('--yes') && !(await confirmed(`Write ${names} into ${folder}?`, never))) return 1;
+  if (!args.has('--yes') && !(await confirmed(io, `Write ${names} into ${folder}?`, never))) return 1;
   mkdirSync(folder, { recursive: true });
-  await write(join(folder, 'portico.config.mts'), MODULE);
+  await write(io, join(folder, 'portico.config.mts'), MODULE);
   if (!withPackage) {
     note(
+      io,
       'Start the service there with "portico", or "npx portico" where the package is installed in the folder.',
     );
     return 0;
@@ -60,8 +84,9 @@ export async function initCommand(argv: readonly string[]): Promise<number> {
     scripts: { start: 'portico serve' },
     dependencies: { [name]: source },
   };
-  const isNew = await write(join(folder, 'package.json'), `${JSON.stringify(manifest, null, 2)}\n`);
+  const isNew = await write(io, join(folder, 'package.json'), `${JSON.stringify(manifest, null, 2)}\n`);
   note(
+    io,
     isNew
       ? `It takes ${name} from ${source}. Run "npm install" and then "npm start" there.`
       : `Run "npm install ${shellWord(`${name}@${source}`)}" and then "npx portico" there.`,
@@ -70,14 +95,14 @@ export async function initCommand(argv: readonly string[]): Promise<number> {
 }
 
 /** Writes a file unless it exists; resolves to whether it wrote it. */
-async function write(path: string, text: string): Promise<boolean> {
+async function write(io: CommandIo, path: string, text: string): Promise<boolean> {
   try {
     writeFileSync(path, text, { flag: 'wx' });
-    await print(`${path} written.\n`);
+    await print(io, `${path} written.\n`);
     return true;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-    await print(`${path} is already there and stays as it is.\n`);
+    await print(io, `${path} is already there and stays as it is.\n`);
     return false;
   }
 }

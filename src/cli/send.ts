@@ -24,28 +24,91 @@ import {
 import { standard } from '../signatures/standard.ts';
 import { github, slack, stripe, token } from '../signatures/stripe.ts';
 import { type CommandArguments, readArguments } from './arguments.ts';
-import { UsageError } from './command-line.ts';
+import { type Command, type CommandIo, JSON_OPTION, UsageError } from './command.ts';
 import { countOf } from './deliveries/filter.ts';
 import { ownDoor } from './health.ts';
-import {
-  commandIo,
-  counted,
-  endWithReader,
-  INTERRUPTED,
-  interruption,
-  note,
-  print,
-  printJson,
-  showProgress,
-} from './terminal.ts';
-import { usages } from './usages.ts';
+import { counted, INTERRUPTED, interruption, note, print, printJson, showProgress } from './terminal.ts';
 
 /**
  * `portico send`. Resolves to the exit code: 0 when every delivery was accepted, 1 when one was refused or
  * got no answer, 130 when interrupted. Rejects with UsageError or ConfigError.
  */
-export async function sendCommand(argv: readonly string[]): Promise<number> {
-  const args = readArguments(usages.send, argv);
+export const send: Command = {
+  usage: {
+    topic: 'send',
+    words: '[options]',
+    about:
+      'Sends a delivery to a receiver, signed as its sender would. Without options it goes to /webhook of the webhook ' +
+      'door of this configuration, with its token.',
+    options: [
+      {
+        flag: '--source',
+        value: 'name',
+        description: 'Source in webhook.sources whose scheme, secret and layout to use.',
+      },
+      {
+        flag: '--url',
+        value: 'url',
+        description: 'URL of another receiver; without a path the webhook door there.',
+      },
+      {
+        flag: '--scheme',
+        value: 'word',
+        description:
+          'Signature scheme: standard, github, stripe, slack, hmac, token or none. [default: that of --source, else token]',
+      },
+      { flag: '--secret', value: 'text', secret: true, description: 'Secret to sign with.' },
+      { flag: '--secret-file', value: 'file', description: 'File with the secret to sign with.' },
+      {
+        flag: '--signature-header',
+        value: 'name',
+        description: 'Header for the signature with --scheme hmac, or for the token with --scheme token.',
+      },
+      {
+        flag: '--event',
+        value: 'name',
+        description: "Event, by the sender's name or the name in Portico. [default: test]",
+      },
+      {
+        flag: '--data',
+        value: 'json',
+        description: 'Data of the event: JSON, @file, or - for standard input. [default: {}]',
+      },
+      {
+        flag: '--body',
+        value: 'json',
+        description: 'Whole body, sent byte for byte, instead of --data: JSON, @file, or -.',
+      },
+      {
+        flag: '--header',
+        value: 'name: text',
+        repeatable: true,
+        description: 'Additional header; can be given more than once.',
+      },
+      {
+        flag: '--id',
+        value: 'text',
+        description:
+          'Id of the delivery; receivers use it to recognise duplicates. [default: a new one for each delivery]',
+      },
+      {
+        flag: '--count',
+        value: 'n',
+        description: 'Number of deliveries, sent one at a time. [default: 1]',
+      },
+      JSON_OPTION,
+    ],
+    examples: [
+      `portico send --event new_commit --data '{"sha":"c0ffee"}'`,
+      'portico send --source github --event push --data @push.json',
+      'portico send --url https://example.com/hooks --scheme standard --secret-file secret.txt',
+    ],
+  },
+  run,
+};
+
+async function run(argv: readonly string[], io: CommandIo): Promise<number> {
+  const args = readArguments(send.usage, argv, io);
   const count = countOf(args, 'count', 1);
   if (args.has('--data') && args.has('--body')) throw args.misuse('--data and --body exclude each other');
   const headers = extraHeaders(args.values('--header'));
@@ -54,29 +117,28 @@ export async function sendCommand(argv: readonly string[]): Promise<number> {
   const receiver = receiverOf(args.value('--url'), config, sendAs);
   const named = args.value('--event') ?? 'test';
   const event = sentName(sendAs.layout, named);
-  const data = await readJson('--data', args.value('--data') ?? '{}');
+  const data = await readJson(io, '--data', args.value('--data') ?? '{}');
   const given = args.value('--body');
-  const body = given === undefined ? undefined : await readContent('--body', given);
-  endWithReader();
+  const body = given === undefined ? undefined : await readContent(io, '--body', given);
   // A body from --body names its event itself, unless a header names it.
   const isNamed = body === undefined || sendAs.layout.event.kind === 'header';
   if (event !== named && isNamed)
-    note(`Sent as ${printable(event)}, the sender's name for ${printable(named)}.`);
+    note(io, `Sent as ${printable(event)}, the sender's name for ${printable(named)}.`);
 
-  using signal = interruption();
+  using signal = interruption(io);
   const sending = { receiver, sendAs, event, data, body, headers, id: args.value('--id'), count };
-  const sent = await sendShown(sending, signal);
-  const code = await reportSent(sent, sending, args.has('--json'));
+  const sent = await sendShown(sending, io, signal);
+  const code = await reportSent(io, sent, sending, args.has('--json'));
   if (!signal.aborted) return code;
   const answered = [...sent.statuses.values()].reduce((sum, times) => sum + times, 0);
-  note(`Interrupted after ${answered} of ${count}.`);
+  note(io, `Interrupted after ${answered} of ${count}.`);
   return INTERRUPTED;
 }
 
 /** Sends with a line of progress, and clears the line before anything else is printed. */
-async function sendShown(sending: Sending, signal: AbortSignal): Promise<Sent> {
+async function sendShown(sending: Sending, io: CommandIo, signal: AbortSignal): Promise<Sent> {
   if (sending.count === 1) return sendAll(sending, signal, () => {});
-  using progress = showProgress('Sending', sending.count);
+  using progress = showProgress(io, 'Sending', sending.count);
   return await sendAll(sending, signal, progress.update);
 }
 
@@ -97,15 +159,15 @@ function extraHeaders(lines: readonly string[]): Readonly<Record<string, string>
 
 /** The error for options that `portico send` cannot use. */
 export function misuse(problem: string): UsageError {
-  return new UsageError([problem], usages.send.topic);
+  return new UsageError([problem], send.usage.topic);
 }
 
 /**
  * The content that an option gives: its value, a file (`@file`) or standard input (`-`). Rejects with
  * UsageError.
  */
-export async function readContent(flag: string, value: string): Promise<Buffer> {
-  if (value === '-') return Buffer.concat(await commandIo().stdin.toArray());
+export async function readContent(io: CommandIo, flag: string, value: string): Promise<Buffer> {
+  if (value === '-') return Buffer.concat(await io.stdin.toArray());
   if (!value.startsWith('@')) return Buffer.from(value);
   try {
     return readFileSync(value.slice(1));
@@ -115,8 +177,8 @@ export async function readContent(flag: string, value: string): Promise<Buffer> 
 }
 
 /** Like `readContent`, parsed as JSON. */
-export async function readJson(flag: string, value: string): Promise<unknown> {
-  const content = await readContent(flag, value);
+export async function readJson(io: CommandIo, flag: string, value: string): Promise<unknown> {
+  const content = await readContent(io, flag, value);
   try {
     return JSON.parse(content.toString());
   } catch (error) {
@@ -144,28 +206,29 @@ export function receiverOf(given: string | undefined, config: Config, { path, ow
 
 /** Prints the receiver's answers; resolves to the exit code. */
 async function reportSent(
+  io: CommandIo,
   sent: Sent,
   sending: Pick<Sending, 'receiver' | 'count'>,
   json: boolean,
 ): Promise<number> {
   const { statuses, last, problem } = sent;
   const { receiver, count } = sending;
-  if (json) await printJson(summaryOf(sent, sending));
+  if (json) await printJson(io, summaryOf(sent, sending));
   else if (count > 1) {
     for (const [status, times] of statuses)
-      await print(`${status}: ${counted(times, 'delivery', 'deliveries')}\n`);
+      await print(io, `${status}: ${counted(times, 'delivery', 'deliveries')}\n`);
   } else if (last !== undefined) {
     const { reply } = last;
-    note(`${receiver.url}, id ${last.id}, ${Math.round(reply.took)} ms`);
+    note(io, `${receiver.url}, id ${last.id}, ${Math.round(reply.took)} ms`);
     const body = reply.body === '' ? '' : `${reply.body.trimEnd()}\n`;
-    await print(`${reply.status} ${printable(reply.statusText)}\n${body}`);
-    if (reply.delivery !== undefined) note(`Next: portico deliveries show ${reply.delivery}`);
+    await print(io, `${reply.status} ${printable(reply.statusText)}\n${body}`);
+    if (reply.delivery !== undefined) note(io, `Next: portico deliveries show ${reply.delivery}`);
   }
-  if (problem !== undefined) note(`portico: ${problem}`);
+  if (problem !== undefined) note(io, `portico: ${problem}`);
   const accepted = [...statuses.keys()].every((status) => status >= 200 && status < 300);
   for (const status of statuses.keys()) {
     const hint = HINTS.get(status);
-    if (hint !== undefined) note(hint);
+    if (hint !== undefined) note(io, hint);
   }
   return accepted && problem === undefined ? 0 : 1;
 }

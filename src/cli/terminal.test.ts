@@ -1,21 +1,21 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
-import { plainly } from '../core/text.ts';
 import { cell, widthOf } from './deliveries/cells.ts';
 import { type Column, renderTable, showProgress } from './terminal.ts';
 
 describe('progress', () => {
   function screen(isTTY: boolean) {
     let written = '';
-    return { isTTY, write: (text: string) => (written += text), text: () => written };
+    const stderr = { isTTY, write: (text: string) => (written += text) };
+    return { stderr, env: { NO_COLOR: '1' }, text: () => written };
   }
 
   test('on a terminal one line changes, not more often than people can read, and goes away', () => {
     const terminal = screen(true);
     let at = 0;
     {
-      using progress = showProgress('Replaying', 2_000, terminal, () => at, plainly);
+      using progress = showProgress(terminal, 'Replaying', 2_000, () => at);
       progress.update(100);
       at = 50;
       progress.update(200);
@@ -34,7 +34,7 @@ describe('progress', () => {
     const file = screen(false);
     let at = 0;
     {
-      using progress = showProgress('Counting', undefined, file, () => at, plainly);
+      using progress = showProgress(file, 'Counting', undefined, () => at);
       for (const [time, done] of [
         [0, 1],
         [2_999, 10],

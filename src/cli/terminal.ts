@@ -1,61 +1,37 @@
-import { AsyncLocalStorage } from 'node:async_hooks';
 import { once } from 'node:events';
 import * as readline from 'node:readline';
 import { createInterface } from 'node:readline/promises';
-import { type Readable, Writable } from 'node:stream';
-import { type Paint, paintedLines, paintFor, printable, printableLines } from '../core/text.ts';
+import { Writable } from 'node:stream';
+import { paintedLines, paintFor, printable, printableLines } from '../core/text.ts';
 import { formatSpan } from '../inbox/delivery.ts';
 import type { OnCopy } from '../sql/backup/copy.ts';
+import type { CommandIo } from './command.ts';
 import { cell, pad, widthOf } from './deliveries/cells.ts';
 
-/** What a command reads from and writes to. `process` is one. */
-export interface CommandIo {
-  readonly stdin: Readable & { readonly isTTY?: boolean };
-  readonly stdout: Writable & { readonly isTTY?: boolean; readonly columns?: number };
-  readonly stderr: Writable & { readonly isTTY?: boolean };
-  readonly env: NodeJS.ProcessEnv;
-  /** Adds a listener for SIGINT or SIGTERM. */
-  on(signal: 'SIGINT' | 'SIGTERM', listener: () => void): unknown;
-  off(signal: 'SIGINT' | 'SIGTERM', listener: () => void): unknown;
-  /** Ends the command at once. */
-  exit(code: number): never;
-}
-
-const given = new AsyncLocalStorage<CommandIo>();
-
-/** The streams, environment and signals of the running command; by default, those of the process. */
-export function commandIo(): CommandIo {
-  return given.getStore() ?? process;
-}
-
-/** Runs a command with the given streams, environment and signals. */
-export function runWith<T>(io: CommandIo, run: () => T): T {
-  return given.run(io, run);
-}
+type Output = Pick<CommandIo, 'stdout'>;
 
 /** Writes text or JSON to standard output; resolves when it can take more. */
-export function print(text: string): Promise<void> {
-  return write(printableLines(text));
+export function print(io: Output, text: string): Promise<void> {
+  return write(io, printableLines(text));
 }
 
 /** Writes lines that contain colours. */
-export function printPainted(text: string): Promise<void> {
-  return write(paintedLines(text));
+export function printPainted(io: Output, text: string): Promise<void> {
+  return write(io, paintedLines(text));
 }
 
 /** Writes a value as one line of JSON. */
-export function printJson(value: unknown): Promise<void> {
-  return print(`${JSON.stringify(value)}\n`);
+export function printJson(io: Output, value: unknown): Promise<void> {
+  return print(io, `${JSON.stringify(value)}\n`);
 }
 
 /** Writes data unchanged; on a terminal, escaped. */
-export function printData(data: string | Uint8Array): Promise<void> {
-  if (!commandIo().stdout.isTTY) return write(data);
-  return write(printableLines(typeof data === 'string' ? data : Buffer.from(data).toString()));
+export function printData(io: Output, data: string | Uint8Array): Promise<void> {
+  if (!io.stdout.isTTY) return write(io, data);
+  return write(io, printableLines(typeof data === 'string' ? data : Buffer.from(data).toString()));
 }
 
-async function write(data: string | Uint8Array): Promise<void> {
-  const { stdout } = commandIo();
+async function write({ stdout }: Output, data: string | Uint8Array): Promise<void> {
   if (!stdout.write(data)) await once(stdout, 'drain');
 }
 
@@ -63,18 +39,17 @@ async function write(data: string | Uint8Array): Promise<void> {
  * From now on, ends the process when standard output fails; with code 0 if its reader has closed it (`|
  * head`).
  */
-export function endWithReader(): void {
-  const io = commandIo();
+export function endWithReader(io: CommandIo): void {
   io.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'EPIPE') io.exit(0);
-    note(`portico: standard output failed: ${error.message}`);
+    note(io, `portico: standard output failed: ${error.message}`);
     io.exit(1);
   });
 }
 
 /** Writes a line to standard error. */
-export function note(text: string): void {
-  commandIo().stderr.write(`${printableLines(text)}\n`);
+export function note({ stderr }: Pick<CommandIo, 'stderr'>, text: string): void {
+  stderr.write(`${printableLines(text)}\n`);
 }
 
 /** `1 delivery`, `5,000 deliveries`. */
@@ -85,8 +60,11 @@ export function counted(count: number, one: string, many: string): string {
 /**
  * Asks on the terminal; only y or yes confirms. Returns true without asking if standard input is no terminal.
  */
-export async function confirmed(question: string, signal: AbortSignal): Promise<boolean> {
-  const { stdin, stderr } = commandIo();
+export async function confirmed(
+  { stdin, stderr }: CommandIo,
+  question: string,
+  signal: AbortSignal,
+): Promise<boolean> {
   if (!stdin.isTTY) return true;
   using terminal = createInterface({ input: stdin, output: stderr });
   const { promise, resolve } = Promise.withResolvers<undefined>();
@@ -98,13 +76,13 @@ export async function confirmed(question: string, signal: AbortSignal): Promise<
 }
 
 /** Shows the progress of copying a database. Disposing of it clears the line. */
-export function showCopy(): Disposable & { readonly onCopy: OnCopy } {
+export function showCopy(io: CommandIo): Disposable & { readonly onCopy: OnCopy } {
   const shown = new DisposableStack();
   const lines = new Map<string, Progress>();
   return {
     onCopy(step, done, total) {
       const doing = step === 'copy' ? 'Copying pages:' : 'Checking tables:';
-      const line = lines.get(step) ?? shown.use(showProgress(doing, total));
+      const line = lines.get(step) ?? shown.use(showProgress(io, doing, total));
       lines.set(step, line);
       line.update(done);
     },
@@ -125,8 +103,7 @@ const ECHO = 1_000;
  * A signal that the first Ctrl+C or SIGTERM aborts, instead of ending the process. The second ends the
  * process at once. Disposing of it restores the default.
  */
-export function interruption(): AbortSignal & Disposable {
-  const io = commandIo();
+export function interruption(io: CommandIo): AbortSignal & Disposable {
   const controller = new AbortController();
   let first: number | undefined;
   const onSignal = () => {
@@ -144,10 +121,9 @@ export function interruption(): AbortSignal & Disposable {
   });
 }
 
-/** The stream that progress is written to. */
-interface ProgressScreen {
-  readonly isTTY?: boolean;
-  write(text: string): unknown;
+/** Where progress is shown. */
+interface ProgressScreen extends Pick<CommandIo, 'env'> {
+  readonly stderr: { readonly isTTY?: boolean; write(text: string): unknown };
 }
 
 /** The progress of a long operation. Disposing of it clears the line. */
@@ -165,12 +141,12 @@ const REPORT = 3_000;
  * a line every three seconds. `doing` begins the line. `now` is a clock in milliseconds.
  */
 export function showProgress(
+  { stderr: screen, env }: ProgressScreen,
   doing: string,
   total: number | undefined,
-  screen: ProgressScreen = commandIo().stderr,
   now: () => number = () => performance.now(),
-  paint: Paint = paintFor(screen, commandIo().env),
 ): Progress {
+  const paint = paintFor(screen, env);
   const began = now();
   const terminal = screen.isTTY === true;
   let last = terminal ? Number.NEGATIVE_INFINITY : began;
@@ -201,8 +177,10 @@ function progressText(done: number, total: number | undefined, elapsed: number):
  * Asks for lines on the terminal without echoing them; resolves to undefined when the user cancels. Standard
  * input must be a terminal.
  */
-export function readHidden(...questions: readonly string[]): Promise<readonly string[] | undefined> {
-  const { stdin, stderr } = commandIo();
+export function readHidden(
+  { stdin, stderr }: CommandIo,
+  ...questions: readonly string[]
+): Promise<readonly string[] | undefined> {
   const { promise, resolve } = Promise.withResolvers<readonly string[] | undefined>();
   const muted = new Writable({ write: (_chunk, _encoding, done) => done() });
   // One interface for all questions, because pasted text may answer several. No history, because it would

@@ -18,32 +18,44 @@ registerHooks({
 function loadedBy(...args: readonly string[]): readonly string[] {
   const hooks = `data:text/javascript,${encodeURIComponent(RECORD)}`;
   const run = spawnSync(process.execPath, ['--import', hooks, SOURCE_MAIN, ...args], { encoding: 'utf8' });
-  assert.equal(run.status, 0, run.stderr);
+  assert.equal(run.status, args.includes('--nonsense') ? 2 : 0, run.stderr);
   const files = run.stderr.split('\n').flatMap((url) => url.split('/src/').slice(1));
   assert.ok(files.includes('main.ts'), run.stderr);
   return files;
 }
 
-/** What neither needs: the service, the database, the doors, and every other command. */
-const NEVER =
-  /^(?:app\/(?!package-info\.ts)|sql\/|rest\/|graphql|management\/|webhook\/|config\/load\.ts|cli\/(?:access|audit|database|deliveries\.ts|health|init|send|users))/;
+/** What no help needs: the service, the doors, and the configuration of a service. */
+const SERVICE = /^(?:app\/serve\.ts|rest\/|graphql|management\/|config\/load\.ts)/;
+/** The files of commands. */
+const COMMANDS = /^cli\/(?:\w+\/|(?!command|help|terminal)[\w-]+\.ts)/;
+/** Loaded by `terminal.ts`, which pads cells. */
+const SHARED = 'cli/deliveries/cells.ts';
 
-test('the version is shown without the configuration and the service', () => {
-  const files = loadedBy('--version');
-  assert.deepEqual(
-    files.filter((file) => NEVER.test(file) || file.startsWith('config/options')),
-    [],
-  );
-  assert.ok(files.includes('cli/version.ts'));
-});
+const without = (files: readonly string[], ...patterns: readonly RegExp[]) =>
+  files.filter((file) => file !== SHARED && patterns.some((pattern) => pattern.test(file)));
 
-test('help loads the table of options and the usages, and no command', () => {
-  for (const args of [['--help'], ['send', '--help']]) {
-    const files = loadedBy(...args);
+test('the version and the list of commands load neither the service nor a database nor a command', () => {
+  for (const args of [['--version'], ['--help'], ['help', 'serve']]) {
     assert.deepEqual(
-      files.filter((file) => NEVER.test(file)),
+      without(loadedBy(...args), SERVICE, COMMANDS, /^(?:sql|webhook|app)\//),
       [],
       args.join(' '),
     );
   }
+  assert.deepEqual(without(loadedBy('--version'), /^config\/options/), []);
+});
+
+test('the help of a command loads that command alone', () => {
+  const files = loadedBy('send', '--help');
+  assert.ok(files.includes('cli/send.ts'));
+  assert.deepEqual(
+    without(files, /^(?:app\/serve\.ts|graphql|management\/)/, /^cli\/(?:database|users|tokens|init|hash)/),
+    [],
+  );
+});
+
+test('serve loads no other command', () => {
+  const files = loadedBy('serve', '--nonsense');
+  assert.ok(files.includes('app/serve.ts'));
+  assert.deepEqual(without(files, COMMANDS), []);
 });

@@ -4,8 +4,6 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { readArguments } from '../../src/cli/arguments.ts';
 import { parseCommandLine } from '../../src/cli/command-line.ts';
-import type { CommandUsage } from '../../src/cli/usages.ts';
-import { usages } from '../../src/cli/usages.ts';
 import { optionKeys, optionOf } from '../../src/config/options/options.ts';
 import { readFlags } from '../../src/config/sources.ts';
 import { allShownCommands } from '../support/shown-commands.ts';
@@ -59,31 +57,30 @@ function porticoWords({ words }: ShellCommand): readonly string[] | undefined {
   return found === undefined ? undefined : words.slice(found.split(' ').length);
 }
 
-/** Reads the words as the command does; throws what it would say. */
-function readPortico(argv: readonly string[]): void {
+/** Reads the words as the command does; rejects with what it would say. */
+async function readPortico(argv: readonly string[]): Promise<void> {
   const { command, rest } = parseCommandLine(argv);
-  if (command === 'serve') {
+  if (command.name === 'serve') {
     const { problems } = readFlags(rest);
     assert.deepEqual(problems, []);
-  } else if (command !== 'help' && command !== 'version') {
-    const known = Object.values<CommandUsage>(usages);
-    const isGroup = known.some(({ topic }) => topic.startsWith(`${command} `));
-    // A group is named without one of its commands.
-    if (isGroup && rest.length === 0) return;
-    const [topic, words] = isGroup ? [`${command} ${rest[0]}`, rest.slice(1)] : [command, rest];
-    const usage = known.find((each) => each.topic === topic);
-    assert.ok(usage !== undefined, topic);
-    readArguments(usage, words);
+    return;
   }
+  // A group is named without one of its commands.
+  if (command.parts !== undefined && rest.length === 0) return;
+  const [part = '', ...words] = rest;
+  const load = command.load ?? command.parts?.[part];
+  assert.ok(load !== undefined || command.run !== undefined, part);
+  if (load === undefined) return;
+  readArguments((await load()).usage, command.load === undefined ? words : rest, { env: {} });
 }
 
-function check(command: ShellCommand): void {
+async function check(command: ShellCommand): Promise<void> {
   for (const name of Object.keys(command.env)) {
     const isKnown = variables.includes(name) || secrets.includes(name) || OTHER_VARIABLES.test(name);
     assert.ok(isKnown, `${name} is no variable of Portico`);
   }
   const argv = porticoWords(command);
-  if (argv !== undefined) readPortico(argv);
+  if (argv !== undefined) await readPortico(argv);
   else checkProgram(command);
 }
 
@@ -103,25 +100,24 @@ function checkProgram(command: ShellCommand): void {
   }
 }
 
-function checkAll(commands: readonly { readonly where: string; readonly command: string }[]): void {
+async function checkAll(
+  commands: readonly { readonly where: string; readonly command: string }[],
+): Promise<void> {
   for (const { where, command } of commands) {
     for (const each of shellCommands(command)) {
-      assert.doesNotThrow(
-        () => check(each),
-        (error: Error) => {
-          assert.fail(`${where}: ${command}\n${error.message}`);
-        },
-      );
+      await check(each).catch((error: Error) => {
+        assert.fail(`${where}: ${command}\n${error.message}`);
+      });
     }
   }
 }
 
-test('every command in the documents exists, with its options and variables', () => {
+test('every command in the documents exists, with its options and variables', async () => {
   assert.ok(shown.length > 80, `${shown.length} commands were found`);
-  checkAll(shown);
+  await checkAll(shown);
 });
 
-test('every command in a sentence of the documents exists, with its options', () => {
+test('every command in a sentence of the documents exists, with its options', async () => {
   const own = documents().filter(({ path }) => path !== 'CHANGELOG.md');
   const named = own.flatMap(({ path, text }) =>
     [...text.replaceAll(/^ *```.*?^ *```$/gms, '').matchAll(/`((?:portico|npm|npx|node) [^`]+)`/g)].map(
@@ -129,7 +125,7 @@ test('every command in a sentence of the documents exists, with its options', ()
     ),
   );
   assert.ok(named.length > 60, `${named.length} commands were found`);
-  checkAll(named.filter(({ command }) => !command.includes('<command>')));
+  await checkAll(named.filter(({ command }) => !command.includes('<command>')));
 });
 
 /** What the tests ask for of documents, in the words of their sources. */

@@ -15,10 +15,17 @@ import {
   isOpen,
   replayDelivery,
 } from '../../inbox/operations.ts';
-import { auditCommand } from '../access.ts';
 import { type CommandArguments, readArguments } from '../arguments.ts';
-import { UsageError } from '../command-line.ts';
-import { openExisting } from '../database.ts';
+import {
+  type Command,
+  type CommandIo,
+  type CommandOption,
+  type CommandUsage,
+  JSON_OPTION,
+  UsageError,
+  YES_OPTION,
+} from '../command.ts';
+import { auditCommand, openExisting } from '../database/open.ts';
 import {
   confirmed,
   counted,
@@ -30,26 +37,77 @@ import {
   printJson,
   showProgress,
 } from '../terminal.ts';
-import { type CommandUsage, usages } from '../usages.ts';
 import { eventText } from './cells.ts';
-import { filterOf } from './filter.ts';
+import { FILTER_OPTIONS, filterOf, NAMING, TIME_OPTIONS } from './filter.ts';
+
+const DEAD: CommandOption = {
+  flag: '--dead',
+  description: 'All dead deliveries; the same as --status dead.',
+};
+
+const BULK = { words: '[id...] [options]', maxWords: Number.POSITIVE_INFINITY };
+
+/** `portico deliveries discard`. Resolves to the exit code. */
+export const discardDeliveries: Command = {
+  usage: {
+    topic: 'deliveries discard',
+    ...BULK,
+    about:
+      `Discards the open and dead jobs of deliveries, each named by ${NAMING}, or matched by options. The deliveries stay in the ` +
+      'list and can be replayed.',
+    options: [DEAD, ...FILTER_OPTIONS, ...TIME_OPTIONS, YES_OPTION, JSON_OPTION],
+    examples: ['portico deliveries discard --dead --until 30d'],
+  },
+  run: (argv, io) =>
+    changeDeliveries(discardDeliveries.usage, argv, io, () => ({
+      verb: 'Discard',
+      done: 'discarded',
+      eligible: isDiscardable,
+      act: (log, id) => discardDelivery(log, id, Date.now()),
+    })),
+};
+
+/** `portico deliveries replay`. Resolves to the exit code. */
+export const replayDeliveries: Command = {
+  usage: {
+    topic: 'deliveries replay',
+    ...BULK,
+    about:
+      `Replays deliveries, each named by ${NAMING}, or matched by options. Replaying a dead delivery retries only its failed jobs, ` +
+      'replaying any other runs all its jobs. Open deliveries are skipped. A running service starts the jobs ' +
+      'within a second, a stopped one when it starts.',
+    options: [DEAD, ...FILTER_OPTIONS, ...TIME_OPTIONS, YES_OPTION, JSON_OPTION],
+    examples: ['portico deliveries replay --dead', 'portico deliveries replay --event invoice --since 2h'],
+  },
+  run: (argv, io) =>
+    changeDeliveries(replayDeliveries.usage, argv, io, (config) => {
+      const plan = replayPlanOf(config);
+      return {
+        verb: 'Replay',
+        done: 'replayed',
+        eligible: (status) => !isOpen(status),
+        act: (log, id) => replayDelivery(log, plan, id, Date.now()),
+      };
+    }),
+};
 
 /**
  * Runs a command that changes deliveries, named as arguments or matched by options. `action` is created from
  * the configuration. Resolves to the exit code.
  */
-async function bulkCommand(
+async function changeDeliveries(
   usage: CommandUsage,
   argv: readonly string[],
+  io: CommandIo,
   actionOf: (config: Config) => BulkAction,
 ): Promise<number> {
-  const args = readArguments(usage, argv);
+  const args = readArguments(usage, argv, io);
   const filter = filterOf(args);
   checkSelection(args, filter);
   const config = await args.configuration();
   const action = actionOf(config);
   await using database = await openExisting(config, 'deliveries');
-  using signal = interruption();
+  using signal = interruption(io);
   const log = database.deliveries;
   const ids = new Set<string>();
   // Resolves all names before the first change, so that an ambiguous one changes nothing.
@@ -57,11 +115,11 @@ async function bulkCommand(
   const named = ids.size > 0;
   const chosen = named
     ? { batches: namedBatches(ids), matched: ids.size }
-    : await choose(action, log, filter, args.has('--yes'), signal);
+    : await choose(action, log, filter, args.has('--yes'), io, signal);
   if (typeof chosen === 'number') return chosen;
   const { batches, matched } = chosen;
-  if (!named && matched > 0) note(`${action.verb}ing ${counted(matched, 'delivery', 'deliveries')}.`);
-  const result = await runShown(action, log, batches, matched, signal);
+  if (!named && matched > 0) note(io, `${action.verb}ing ${counted(matched, 'delivery', 'deliveries')}.`);
+  const result = await runShown(action, log, batches, matched, io, signal);
   if (result.done > 0) {
     await auditCommand(config.settings, database, `DELIVERIES_${action.done.toUpperCase()}`, {
       ...textsOf(filter),
@@ -69,7 +127,7 @@ async function bulkCommand(
       delivery: named && ids.size === 1 ? [...ids][0] : undefined,
     });
   }
-  return reportBulk({ action, matched, result, named, json: args.has('--json') });
+  return reportBulk(io, { action, matched, result, named, json: args.has('--json') });
 }
 
 /** A filter as audit data. */
@@ -83,9 +141,10 @@ async function runShown(
   log: DeliveryLog,
   batches: Batches,
   total: number,
+  io: CommandIo,
   signal: AbortSignal,
 ): Promise<BulkResult> {
-  using progress = showProgress(`${action.verb}ing`, total);
+  using progress = showProgress(io, `${action.verb}ing`, total);
   return await runBulk(action, log, batches, signal, progress);
 }
 
@@ -112,22 +171,23 @@ async function choose(
   log: DeliveryLog,
   filter: DeliveryFilter,
   yes: boolean,
+  io: CommandIo,
   signal: AbortSignal,
 ): Promise<{ readonly batches: Batches; readonly matched: number } | number> {
   const pages = await select(log, filter, ({ status }) => action.eligible(status));
-  const matched = await countMatching(pages(), signal);
+  const matched = await countMatching(pages(), io, signal);
   if (matched === undefined) return INTERRUPTED;
   const chosen = { batches: batchesOf(pages()), matched };
   if (matched === 0 || yes) return chosen;
   const question = `${action.verb} ${counted(matched, 'delivery', 'deliveries')}?`;
-  if (await confirmed(question, signal)) return chosen;
-  note(`Nothing was ${action.done}.`);
+  if (await confirmed(io, question, signal)) return chosen;
+  note(io, `Nothing was ${action.done}.`);
   return signal.aborted ? INTERRUPTED : 1;
 }
 
 /** Undefined when interrupted. */
-async function countMatching(pages: Pages, signal: AbortSignal): Promise<number | undefined> {
-  using progress = showProgress('Counting', undefined);
+async function countMatching(pages: Pages, io: CommandIo, signal: AbortSignal): Promise<number | undefined> {
+  using progress = showProgress(io, 'Counting', undefined);
   let count = 0;
   for await (const page of pages) {
     if (signal.aborted) return undefined;
@@ -289,13 +349,13 @@ interface BulkReport {
 }
 
 /** Prints the result of a bulk operation; resolves to the exit code. */
-async function reportBulk(report: BulkReport): Promise<number> {
+async function reportBulk(io: CommandIo, report: BulkReport): Promise<number> {
   const { result, matched, named, json } = report;
   const { done, stopped } = result;
-  await (json ? printJson(summaryOf(report)) : print(`${describe(report).join('\n')}\n`));
+  await (json ? printJson(io, summaryOf(report)) : print(io, `${describe(report).join('\n')}\n`));
   if (stopped === 'interrupted') return INTERRUPTED;
   if (stopped !== undefined) {
-    note(`portico: ${stopped.message}`);
+    note(io, `portico: ${stopped.message}`);
     return 1;
   }
   return done === 0 || (named && done < matched) ? 1 : 0;
@@ -349,27 +409,4 @@ export async function idNamed(log: DeliveryLog, word: string): Promise<string | 
   );
   const more = ids.length > MAX_LISTED ? ['  and more'] : [];
   throw new UsageError([`"${printable(word)}" names more than one delivery:`, ...lines, ...more]);
-}
-
-/** `portico deliveries discard`. Resolves to the exit code. */
-export function discardDeliveries(argv: readonly string[]): Promise<number> {
-  return bulkCommand(usages.discard, argv, () => ({
-    verb: 'Discard',
-    done: 'discarded',
-    eligible: isDiscardable,
-    act: (log, id) => discardDelivery(log, id, Date.now()),
-  }));
-}
-
-/** `portico deliveries replay`. Resolves to the exit code. */
-export function replayDeliveries(argv: readonly string[]): Promise<number> {
-  return bulkCommand(usages.replay, argv, (config) => {
-    const plan = replayPlanOf(config);
-    return {
-      verb: 'Replay',
-      done: 'replayed',
-      eligible: (status) => !isOpen(status),
-      act: (log, id) => replayDelivery(log, plan, id, Date.now()),
-    };
-  });
 }

@@ -7,15 +7,36 @@ import {
   summaryJson,
 } from '../../inbox/operations.ts';
 import { readArguments } from '../arguments.ts';
-import { openExisting } from '../database.ts';
-import { type Column, commandIo, note, print, printPainted, renderTable } from '../terminal.ts';
-import { usages } from '../usages.ts';
+import { type Command, type CommandIo, JSON_OPTION } from '../command.ts';
+import { openExisting } from '../database/open.ts';
+import { type Column, note, print, printPainted, renderTable } from '../terminal.ts';
 import { eventText } from './cells.ts';
-import { countOf, filterOf, filterWords } from './filter.ts';
+import { countOf, FILTER_OPTIONS, filterOf, filterWords, TIME_OPTIONS } from './filter.ts';
 
 /** `portico deliveries list`. Resolves to the exit code. */
-export async function listDeliveries(argv: readonly string[]): Promise<number> {
-  const args = readArguments(usages.list, argv);
+export const listDeliveries: Command = {
+  usage: {
+    topic: 'deliveries list',
+    words: '[options]',
+    about: 'Lists deliveries, newest first.',
+    options: [
+      ...FILTER_OPTIONS,
+      ...TIME_OPTIONS,
+      { flag: '--limit', value: 'n', description: 'Maximum number of deliveries. [default: 20]' },
+      {
+        flag: '--before',
+        value: 'n',
+        description: 'Number where the next page begins, as printed at the end of a page.',
+      },
+      JSON_OPTION,
+    ],
+    examples: ['portico deliveries list --status dead --since 2h'],
+  },
+  run,
+};
+
+async function run(argv: readonly string[], io: CommandIo): Promise<number> {
+  const args = readArguments(listDeliveries.usage, argv, io);
   const filter = filterOf(args);
   const limit = countOf(args, 'limit', 20);
   const before = countOf(args, 'before', undefined);
@@ -25,14 +46,14 @@ export async function listDeliveries(argv: readonly string[]): Promise<number> {
     ...(before !== undefined && { cursor: { before } }),
   });
   if (args.has('--json')) {
-    await printJson(pages);
+    await printJson(io, pages);
     return 0;
   }
-  const { shown, next } = await printTable(pages);
-  if (shown === 0) note('No delivery matches.');
+  const { shown, next } = await printTable(io, pages);
+  if (shown === 0) note(io, 'No delivery matches.');
   if (next !== undefined) {
     const size = args.has('--limit') ? ` --limit ${limit}` : '';
-    note(`More: portico deliveries list${filterWords(args)}${size} --before ${next}`);
+    note(io, `More: portico deliveries list${filterWords(args)}${size} --before ${next}`);
   }
   return 0;
 }
@@ -40,8 +61,8 @@ export async function listDeliveries(argv: readonly string[]): Promise<number> {
 /** Maximum number of rows that share column widths. */
 const BLOCK = 500;
 
-async function printTable(pages: AsyncIterable<DeliveryPage>) {
-  const { stdout, env } = commandIo();
+async function printTable(io: CommandIo, pages: AsyncIterable<DeliveryPage>) {
+  const { stdout, env } = io;
   const columns = columnsAt(Date.now());
   let shown = 0;
   let block: DeliverySummary[] = [];
@@ -51,6 +72,7 @@ async function printTable(pages: AsyncIterable<DeliveryPage>) {
     const lines = renderTable(columns, block, stdout.isTTY ? stdout.columns : undefined);
     const [title = '', ...rows] = lines;
     await printPainted(
+      io,
       `${[...(shown === 0 ? [paintFor(stdout, env)('bold', title)] : []), ...rows].join('\n')}\n`,
     );
     shown += block.length;
@@ -66,19 +88,19 @@ async function printTable(pages: AsyncIterable<DeliveryPage>) {
 }
 
 /** Writes one JSON document, page by page. */
-async function printJson(pages: AsyncIterable<DeliveryPage>): Promise<void> {
+async function printJson(io: CommandIo, pages: AsyncIterable<DeliveryPage>): Promise<void> {
   let next: number | undefined;
   let separator = '{"items":[\n';
   let end = '{"items":[';
   for await (const page of pages) {
     for (const item of page.items) {
-      await print(separator + JSON.stringify(summaryJson(item)));
+      await print(io, separator + JSON.stringify(summaryJson(item)));
       separator = ',\n';
       end = '\n';
     }
     next = page.next;
   }
-  await print(`${end}],"next":${next ?? null}}\n`);
+  await print(io, `${end}],"next":${next ?? null}}\n`);
 }
 
 function columnsAt(now: number): readonly Column<DeliverySummary>[] {

@@ -3,15 +3,30 @@ import { formatSpan, headersOf } from '../../inbox/delivery.ts';
 import type { AttemptEntry } from '../../inbox/inbox.ts';
 import { type DeliveryDetail, detailJson, type JobDetail, jsonText } from '../../inbox/operations.ts';
 import { readArguments } from '../arguments.ts';
-import { openExisting } from '../database.ts';
+import { type Command, type CommandIo, JSON_OPTION } from '../command.ts';
+import { openExisting } from '../database/open.ts';
 import { counted, note, print, printData } from '../terminal.ts';
-import { usages } from '../usages.ts';
 import { cell, eventText, pad } from './cells.ts';
 import { idNamed } from './change.ts';
+import { NAMING } from './filter.ts';
 
 /** `portico deliveries show`. Resolves to the exit code: 0, or 1 when there is no such delivery. */
-export async function showDelivery(argv: readonly string[]): Promise<number> {
-  const args = readArguments(usages.show, argv);
+export const showDelivery: Command = {
+  usage: {
+    topic: 'deliveries show',
+    words: '<id> [options]',
+    maxWords: 1,
+    about: `Shows one delivery, named by ${NAMING}: its jobs, their attempts and errors, and the body.`,
+    options: [
+      { flag: '--raw', description: 'Writes only the body, byte for byte as received.' },
+      JSON_OPTION,
+    ],
+  },
+  run,
+};
+
+async function run(argv: readonly string[], io: CommandIo): Promise<number> {
+  const args = readArguments(showDelivery.usage, argv, io);
   const [word] = args.words;
   if (word === undefined) throw args.misuse('show needs the id of a delivery');
   if (args.has('--raw') && args.has('--json')) throw args.misuse('--raw and --json exclude each other');
@@ -19,11 +34,14 @@ export async function showDelivery(argv: readonly string[]): Promise<number> {
   const id = await idNamed(database.deliveries, word);
   const found = id === undefined ? undefined : await database.deliveries.find(id);
   if (found === undefined) {
-    note(`There is no delivery ${printable(word)}; it may have been deleted at the end of its retention.`);
+    note(
+      io,
+      `There is no delivery ${printable(word)}; it may have been deleted at the end of its retention.`,
+    );
     return 1;
   }
-  if (args.has('--raw')) await printData(found.body);
-  else await print(`${args.has('--json') ? jsonOf(found) : describe(found, Date.now()).join('\n')}\n`);
+  if (args.has('--raw')) await printData(io, found.body);
+  else await print(io, `${args.has('--json') ? jsonOf(found) : describe(found, Date.now()).join('\n')}\n`);
   return 0;
 }
 

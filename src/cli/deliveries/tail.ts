@@ -10,11 +10,11 @@ import {
   summaryJson,
 } from '../../inbox/operations.ts';
 import { readArguments } from '../arguments.ts';
-import { openExisting } from '../database.ts';
+import type { Command, CommandIo } from '../command.ts';
+import { openExisting } from '../database/open.ts';
 import { interruption, note, print } from '../terminal.ts';
-import { usages } from '../usages.ts';
 import { eventText, pad } from './cells.ts';
-import { filterOf } from './filter.ts';
+import { FILTER_OPTIONS, filterOf } from './filter.ts';
 
 /** Interval between two polls, in milliseconds. */
 const INTERVAL = 500;
@@ -22,29 +22,44 @@ const INTERVAL = 500;
 const WATCHED = 5_000;
 
 /** `portico deliveries tail`. Resolves to exit code 0 on Ctrl+C. */
-export async function tailDeliveries(argv: readonly string[]): Promise<number> {
-  const args = readArguments(usages.tail, argv);
+export const tailDeliveries: Command = {
+  usage: {
+    topic: 'deliveries tail',
+    words: '[options]',
+    about:
+      'Follows new deliveries until Ctrl+C. With --status it shows each delivery when it gets that status.',
+    options: [
+      ...FILTER_OPTIONS,
+      { flag: '--json', description: 'Prints one JSON document per line instead of text.' },
+    ],
+    examples: ['portico deliveries tail --status dead'],
+  },
+  run,
+};
+
+async function run(argv: readonly string[], io: CommandIo): Promise<number> {
+  const args = readArguments(tailDeliveries.usage, argv, io);
   const filter = filterOf(args);
   await using database = await openExisting(await args.configuration(), 'deliveries');
-  using signal = interruption();
+  using signal = interruption(io);
   const log = database.deliveries;
   const start = await newestArrival(log);
   const follow =
     filter.status === undefined ? followArrivals(log, filter, start) : followStatus(log, filter, start);
   const line = args.has('--json') ? jsonLine : textLine;
-  note('Waiting for deliveries; Ctrl+C ends it.');
+  note(io, 'Waiting for deliveries; Ctrl+C ends it.');
   let problem: string | undefined;
   while (!signal.aborted) {
     try {
       for await (const items of follow()) {
-        for (const item of items) await print(line(item));
+        for (const item of items) await print(io, line(item));
         if (signal.aborted) break;
       }
       problem = undefined;
     } catch (error) {
       // The next poll resumes where this one failed.
       if (!(error instanceof StoreUnavailableError)) throw error;
-      if (error.message !== problem) note(error.message);
+      if (error.message !== problem) note(io, error.message);
       problem = error.message;
     }
     // Rejects when the signal is aborted.

@@ -4,7 +4,8 @@ import { setImmediate as nextTick } from 'node:timers/promises';
 import { type ExportFormat, exportHead, userPages } from '../../relations/pages.ts';
 import type { DatabaseUserStore } from '../../relations/user-stores.ts';
 import { type CommandArguments, readArguments } from '../arguments.ts';
-import { openExisting } from '../database.ts';
+import type { Command, CommandIo } from '../command.ts';
+import { openExisting } from '../database/open.ts';
 import {
   counted,
   INTERRUPTED,
@@ -15,29 +16,51 @@ import {
   printJson,
   showProgress,
 } from '../terminal.ts';
-import { usages } from '../usages.ts';
 
 /** Interval between two records of the position, in milliseconds. */
 const RECORD_INTERVAL = 1_000;
 
 /** `portico users export`. Resolves to the exit code: 0, 130 when interrupted. */
-export async function exportCommand(argv: readonly string[]): Promise<number> {
-  const args = readArguments(usages.usersExport, argv);
+export const exportCommand: Command = {
+  usage: {
+    topic: 'users export',
+    words: '[file] [options]',
+    maxWords: 1,
+    about:
+      'Writes all users into a file, or to standard output. An interrupted export continues if you run it again with ' +
+      'the same file; until it is complete, the users are in a file with .part after its name.',
+    options: [
+      {
+        flag: '--format',
+        value: 'word',
+        description: 'Format: csv or ndjson. [default: by the name of the file, or ndjson]',
+      },
+      { flag: '--restart', description: 'Starts an interrupted export over.' },
+      { flag: '--json', description: 'Prints one JSON document instead of text; needs a file.' },
+    ],
+    examples: ['portico users export users.csv'],
+  },
+  run,
+};
+
+async function run(argv: readonly string[], io: CommandIo): Promise<number> {
+  const args = readArguments(exportCommand.usage, argv, io);
   const [file] = args.words;
   const format = formatOf(args, file);
   if (file === undefined && args.has('--json')) throw args.misuse('--json needs a file for the users');
   await using database = await openExisting(await args.configuration(), 'users export');
-  using signal = interruption();
-  if (file === undefined) return await toOutput(database.users, format, signal);
+  using signal = interruption(io);
+  if (file === undefined) return await toOutput(io, database.users, format, signal);
   const { users, resumed, isComplete } = await toFile(
+    io,
     database.users,
     { path: file, format, restart: args.has('--restart') },
     signal,
   );
-  if (args.has('--json')) await printJson({ complete: isComplete, users, resumed });
-  else if (isComplete) await print(`Exported ${counted(users, 'user', 'users')}.\n`);
+  if (args.has('--json')) await printJson(io, { complete: isComplete, users, resumed });
+  else if (isComplete) await print(io, `Exported ${counted(users, 'user', 'users')}.\n`);
   if (isComplete) return 0;
-  note('Interrupted. Run it again to resume.');
+  note(io, 'Interrupted. Run it again to resume.');
   return INTERRUPTED;
 }
 
@@ -48,16 +71,17 @@ function formatOf(args: CommandArguments, file: string | undefined): ExportForma
 }
 
 async function toOutput(
+  io: CommandIo,
   users: DatabaseUserStore,
   format: ExportFormat,
   signal: AbortSignal,
 ): Promise<number> {
-  await printData(exportHead(format));
+  await printData(io, exportHead(format));
   for await (const { bytes } of userPages(users, format, { after: 0, upTo: await users.lastId() })) {
     // Lets signals arrive.
     await nextTick();
     if (signal.aborted) return INTERRUPTED;
-    await printData(bytes);
+    await printData(io, bytes);
   }
   return 0;
 }
@@ -68,12 +92,17 @@ interface FileExport {
   readonly restart: boolean;
 }
 
-async function toFile(users: DatabaseUserStore, { path, format, restart }: FileExport, signal: AbortSignal) {
+async function toFile(
+  io: CommandIo,
+  users: DatabaseUserStore,
+  { path, format, restart }: FileExport,
+  signal: AbortSignal,
+) {
   const fresh = { format, bytes: 0, users: 0, lastId: 0, upTo: await users.lastId() };
   await using file = await ExportFile.open(path, fresh, restart);
   const { lastId: after, upTo, bytes, users: resumed } = file.position;
   if (bytes === 0) await file.append(Buffer.from(exportHead(format)), 0, 0);
-  using progress = showProgress('Users exported:', await users.lists.count([]));
+  using progress = showProgress(io, 'Users exported:', await users.lists.count([]));
   let recordedAt = performance.now();
   for await (const page of userPages(users, format, { after, upTo })) {
     await file.append(page.bytes, page.count, page.lastId);

@@ -13,42 +13,69 @@ import {
 import type { DatabaseUserStore } from '../../relations/user-stores.ts';
 import { databaseAt } from '../../sql/database.ts';
 import { type CommandArguments, readArguments } from '../arguments.ts';
-import { UsageError } from '../command-line.ts';
-import { openExisting } from '../database.ts';
-import {
-  commandIo,
-  counted,
-  INTERRUPTED,
-  interruption,
-  note,
-  print,
-  printJson,
-  showProgress,
-} from '../terminal.ts';
-import { usages } from '../usages.ts';
+import { type Command, type CommandIo, JSON_OPTION, UsageError } from '../command.ts';
+import { openExisting } from '../database/open.ts';
+import { counted, INTERRUPTED, interruption, note, print, printJson, showProgress } from '../terminal.ts';
 
 /** The reason for which reading stops. */
 const STOPPED = new Error('interrupted');
 
 /** `portico users import`. Resolves to the exit code: 0, 1 when lines were refused, 130 when interrupted. */
-export async function importCommand(argv: readonly string[]): Promise<number> {
-  const args = readArguments(usages.usersImport, argv);
+export const importCommand: Command = {
+  usage: {
+    topic: 'users import',
+    words: '<file> [options]',
+    maxWords: 1,
+    about:
+      'Imports users from a file, or from standard input (-), whether or not a service runs on the database. Each line ' +
+      'is validated like a single create; refused lines are listed, and the others are stored. Progress is recorded ' +
+      'with the users: an interrupted import continues if you run it again with the same file, and an imported file ' +
+      'is not imported again. Exit code 1: lines were refused.',
+    options: [
+      {
+        flag: '--format',
+        value: 'word',
+        description: 'Format: csv, ndjson or json, which is an array. [default: by the name of the file]',
+      },
+      {
+        flag: '--transaction',
+        description: 'Stores all users in one transaction, at most 50,000, or none if a line is refused.',
+      },
+      {
+        flag: '--key',
+        value: 'text',
+        description: 'Name under which the import can be resumed. [default: a digest of the file]',
+      },
+      { flag: '--again', description: 'Imports the file again even if it was imported before.' },
+      JSON_OPTION,
+    ],
+    examples: [
+      'portico users import users.csv',
+      'zcat users.ndjson.gz | portico users import - --format ndjson',
+    ],
+  },
+  run,
+};
+
+async function run(argv: readonly string[], io: CommandIo): Promise<number> {
+  const args = readArguments(importCommand.usage, argv, io);
   const [file] = args.words;
   if (file === undefined) throw args.misuse('users import needs a file, or - for standard input');
   const format = formatOf(file, args.value('--format'));
   const size = sizeOf(file);
   const config = await args.configuration();
   await using database = await openExisting(config, 'users import');
-  using signal = interruption();
+  using signal = interruption(io);
   const isSqlite = databaseAt(config.settings['database.url']).engine === 'sqlite';
   const users = isSqlite ? considerate(database.users) : database.users;
   const position = await positionOf(args, file, size, database.users);
   const tally = new ImportTally(position?.line ?? 0);
   {
-    using progress = showProgress('Bytes imported:', size);
+    using progress = showProgress(io, 'Bytes imported:', size);
+    const input = file === '-' ? io.stdin : bytesOf(file);
     let bytes = 0;
     async function* chunks(): AsyncGenerator<Uint8Array> {
-      for await (const chunk of bytesOf(file ?? '-')) {
+      for await (const chunk of input) {
         if (signal.aborted) throw STOPPED;
         yield chunk;
         bytes += chunk.length;
@@ -63,14 +90,14 @@ export async function importCommand(argv: readonly string[]): Promise<number> {
       }
     } catch (error) {
       if (error !== STOPPED) {
-        note(tally.soFar());
+        note(io, tally.soFar());
         throw error;
       }
     }
   }
-  await tally.print(args.has('--json'), signal.aborted);
+  await tally.print(io, args.has('--json'), signal.aborted);
   if (signal.aborted) {
-    note(position === undefined ? 'Interrupted.' : 'Interrupted. Run it again to resume.');
+    note(io, position === undefined ? 'Interrupted.' : 'Interrupted. Run it again to resume.');
     return INTERRUPTED;
   }
   return tally.refused > 0 ? 1 : 0;
@@ -146,9 +173,8 @@ export function sizeOf(file: string): number | undefined {
   return stats.isFile() ? stats.size : undefined;
 }
 
-/** The bytes of a file, or of standard input. */
-export function bytesOf(file: string): AsyncIterable<Uint8Array> {
-  return file === '-' ? commandIo().stdin : createReadStream(file, { highWaterMark: CHUNK });
+function bytesOf(file: string): AsyncIterable<Uint8Array> {
+  return createReadStream(file, { highWaterMark: CHUNK });
 }
 
 /** A name for the content of a file. */
@@ -192,7 +218,7 @@ class ImportTally {
     return `Imported ${counted(this.#created, 'user', 'users')} before it stopped.`;
   }
 
-  async print(asJson: boolean, isInterrupted: boolean): Promise<void> {
+  async print(io: CommandIo, asJson: boolean, isInterrupted: boolean): Promise<void> {
     if (asJson) {
       const { created, refused, skipped, examples } = {
         created: this.#created,
@@ -200,16 +226,19 @@ class ImportTally {
         skipped: this.#skipped,
         examples: this.#examples,
       };
-      await printJson({ complete: !isInterrupted, created, refused, skipped, examples });
+      await printJson(io, { complete: !isInterrupted, created, refused, skipped, examples });
       return;
     }
     for (const { line, reason } of this.#examples.slice(0, NAMED))
-      note(`Line ${line}: ${printable(reason)}.`);
-    if (this.#refused > NAMED) note(`And ${(this.#refused - NAMED).toLocaleString('en-US')} more.`);
+      note(io, `Line ${line}: ${printable(reason)}.`);
+    if (this.#refused > NAMED) note(io, `And ${(this.#refused - NAMED).toLocaleString('en-US')} more.`);
     if (this.#skipped > 0) {
-      note(`Resumed after line ${this.#skipped.toLocaleString('en-US')}, where the previous import ended.`);
+      note(
+        io,
+        `Resumed after line ${this.#skipped.toLocaleString('en-US')}, where the previous import ended.`,
+      );
     }
     const refused = this.#refused === 0 ? '' : `, refused ${counted(this.#refused, 'line', 'lines')}`;
-    await print(`Imported ${counted(this.#created, 'user', 'users')}${refused}.\n`);
+    await print(io, `Imported ${counted(this.#created, 'user', 'users')}${refused}.\n`);
   }
 }

@@ -1,10 +1,10 @@
 import { paintFor } from '../../core/text.ts';
 import { TooManyMatchesError, USER_FIELDS, type UserFilter } from '../../relations/lists.ts';
 import { readArguments } from '../arguments.ts';
-import { openExisting } from '../database.ts';
+import { type Command, type CommandIo, JSON_OPTION } from '../command.ts';
+import { openExisting } from '../database/open.ts';
 import { countOf } from '../deliveries/filter.ts';
-import { type Column, commandIo, note, printJson, printPainted, renderTable } from '../terminal.ts';
-import { usages } from '../usages.ts';
+import { type Column, note, printJson, printPainted, renderTable } from '../terminal.ts';
 
 const MAX_LIMIT = 1_000;
 
@@ -21,8 +21,24 @@ const COLUMNS: readonly Column<ListedUser>[] = [
 ];
 
 /** `portico users list`. Resolves to the exit code. */
-export async function listUsers(argv: readonly string[]): Promise<number> {
-  const args = readArguments(usages.usersList, argv);
+export const listUsers: Command = {
+  usage: {
+    topic: 'users list',
+    words: '[options]',
+    about: 'Lists users in the order of their ids.',
+    options: [
+      { flag: '--find', value: 'text', description: 'Text that the name or the email contains.' },
+      { flag: '--limit', value: 'n', description: 'Maximum number of users, up to 1,000. [default: 20]' },
+      { flag: '--after', value: 'id', description: 'Id after which the list begins.' },
+      JSON_OPTION,
+    ],
+    examples: ['portico users list --find @example.com'],
+  },
+  run,
+};
+
+async function run(argv: readonly string[], io: CommandIo): Promise<number> {
+  const args = readArguments(listUsers.usage, argv, io);
   const limit = Math.min(MAX_LIMIT, countOf(args, 'limit', 20));
   const after = countOf(args, 'after', undefined);
   const text = args.value('--find');
@@ -40,16 +56,16 @@ export async function listUsers(argv: readonly string[]): Promise<number> {
   const users = JSON.parse(`[${page.json}]`) as readonly ListedUser[];
   const last = page.more ? (users.at(-1)?.id ?? null) : null;
   if (args.has('--json')) {
-    await printJson({ users, next: last });
+    await printJson(io, { users, next: last });
     return 0;
   }
-  if (users.length === 0) note('No user matches.');
+  if (users.length === 0) note(io, 'No user matches.');
   else {
-    const { stdout, env } = commandIo();
+    const { stdout, env } = io;
     const lines = renderTable(COLUMNS, users, stdout.isTTY ? stdout.columns : undefined);
     const [title = '', ...rows] = lines;
-    await printPainted(`${[paintFor(stdout, env)('bold', title), ...rows].join('\n')}\n`);
+    await printPainted(io, `${[paintFor(stdout, env)('bold', title), ...rows].join('\n')}\n`);
   }
-  if (last !== null) note(`More: add --after ${last}`);
+  if (last !== null) note(io, `More: add --after ${last}`);
   return 0;
 }

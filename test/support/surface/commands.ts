@@ -23,7 +23,8 @@ export async function describeCommands(run: Run): Promise<string> {
   if (names.length < 2) throw new Error(`no commands are found in the help:\n${general}`);
   const helps = await inPairs(names, async (name) => {
     const { stdout } = await run(['help', name]);
-    return `$ portico help ${name}\n${stdout === general ? '(that of portico help)' : stdout.trimEnd()}`;
+    const own = name === 'serve' ? withoutOptions(stdout) : stdout.trimEnd();
+    return `$ portico help ${name}\n${stdout === general ? '(that of portico help)' : own}`;
   });
   const calls = await inPairs(CALLS, async (args) => {
     const { code, stdout, stderr } = await run(args);
@@ -34,10 +35,10 @@ export async function describeCommands(run: Run): Promise<string> {
     const output = known.get(stdout) ?? `${stdout}${stderr}`.trimEnd();
     return `$ portico ${args.join(' ')}\n${output}\n(exit code ${code})`;
   });
-  return [`$ portico help\n${withoutOptions(general)}`, ...helps, ...calls].join('\n\n');
+  return [`$ portico help\n${general.trimEnd()}`, ...helps, ...calls].join('\n\n');
 }
 
-/** The help without the options of the configuration, which settings.txt has. */
+/** The help of `serve` without the options of the configuration, which settings.txt has. */
 function withoutOptions(help: string): string {
   const sections = help.trimEnd().split('\n\n');
   return sections

@@ -1,0 +1,121 @@
+import { parseDatabaseUrl } from '../../sql/database.ts';
+import { type MoveReport, moveDatabase, openMoveSource, openMoveTarget } from '../../sql/move/move.ts';
+import { type CommandArguments, readArguments } from '../arguments.ts';
+import { type Command, type CommandIo, JSON_OPTION } from '../command.ts';
+import {
+  counted,
+  INTERRUPTED,
+  interruption,
+  note,
+  type Progress,
+  print,
+  printJson,
+  showProgress,
+} from '../terminal.ts';
+
+/**
+ * `portico move`. Resolves to the exit code: 0 when the target holds everything and the comparison passed,
+ * 130 when interrupted. Rejects with UsageError, ConfigError, DatabaseOpenError or MoveError.
+ */
+export const move: Command = {
+  usage: {
+    topic: 'move',
+    words: '--to <url> [options]',
+    about:
+      'Copies users and deliveries with their ids, jobs and order into an empty database of any engine, and compares ' +
+      'both. No service may run on either database meanwhile. To resume an interrupted move, run it again with the ' +
+      'same arguments; until it is complete, no service starts on the target. The source stays unchanged.',
+    options: [
+      {
+        flag: '--from',
+        value: 'url',
+        secret: true,
+        description: 'Source: sqlite:<file> or postgres://... [default: the database of the configuration]',
+      },
+      {
+        flag: '--to',
+        value: 'url',
+        secret: true,
+        description: 'Target: sqlite:<file>, created if missing, or postgres://...',
+      },
+      { flag: '--restart', description: 'Deletes what an interrupted move has copied, and starts over.' },
+      JSON_OPTION,
+    ],
+    examples: [
+      'portico move --from sqlite:portico.db --to postgres://portico@db/portico',
+      'portico move --from postgres://portico@db/portico --to sqlite:portico.db',
+    ],
+  },
+  run,
+};
+
+async function run(argv: readonly string[], io: CommandIo): Promise<number> {
+  const args = readArguments(move.usage, argv, io);
+  const [from, to] = await databases(args);
+  using signal = interruption(io);
+  const report = await moveShown(from, to, args.has('--restart'), io, signal);
+  const { resumed, alreadyComplete, tables } = report;
+  if (args.has('--json')) {
+    const complete = tables !== undefined;
+    await printJson(io, { complete, resumed, alreadyComplete, tables: tables ?? null });
+  } else if (tables === undefined) {
+    note(
+      io,
+      'Interrupted. To resume, run it again with the same arguments; until it is complete, no service starts on the target.',
+    );
+  } else await print(io, describeMove(tables, alreadyComplete));
+  return tables === undefined ? INTERRUPTED : 0;
+}
+
+/** The URLs of source and target. Rejects with UsageError or ConfigError, whose messages show neither URL. */
+async function databases(args: CommandArguments): Promise<readonly [string, string]> {
+  const to = args.value('--to');
+  if (to === undefined) throw args.misuse('move needs --to, the database to move to');
+  const from = args.value('--from') ?? (await args.configuration()).settings['database.url'];
+  const unusable = Object.entries({ '--from': from, '--to': to }).filter(([, url]) => !isMovable(url));
+  if (unusable.length > 0) {
+    throw args.misuse(
+      ...unusable.map(([flag]) => `${flag} is no database to move; expected sqlite:<file> or postgres://...`),
+    );
+  }
+  return [from, to];
+}
+
+function isMovable(url: string): boolean {
+  const place = parseDatabaseUrl(url)?.place ?? '';
+  return place !== ':memory:' && place !== '';
+}
+
+/** Moves, and shows a line of progress for each step. */
+async function moveShown(
+  from: string,
+  to: string,
+  restart: boolean,
+  io: CommandIo,
+  signal: AbortSignal,
+): Promise<MoveReport> {
+  await using source = await openMoveSource(from);
+  await using target = await openMoveTarget(to);
+  using shown = new DisposableStack();
+  const lines = new Map<string, Progress>();
+  return await moveDatabase(source, target, {
+    signal,
+    restart,
+    onProgress(step, done, total) {
+      const doing = step === 'copy' ? 'Moving rows:' : 'Comparing rows:';
+      const line = lines.get(step) ?? shown.use(showProgress(io, doing, total));
+      lines.set(step, line);
+      line.update(done);
+    },
+  });
+}
+
+function describeMove(tables: NonNullable<MoveReport['tables']>, alreadyComplete: boolean): string {
+  const lines = Object.entries(tables).map(
+    ([name, { rows, sha256 }]) => `  ${name.padEnd(11)}${counted(rows, 'row', 'rows')}, SHA-256 ${sha256}\n`,
+  );
+  const done = alreadyComplete
+    ? 'The move is already complete, nothing was copied; both databases hold the same:'
+    : 'Moved; both databases hold the same:';
+  return `${done}\n${lines.join('')}Start the service with DATABASE_URL set to the target. The source was not changed.\n`;
+}

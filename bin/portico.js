@@ -10,6 +10,10 @@ if (Number.parseInt(version, 10) < 24) {
   );
   process.exitCode = 1;
 } else {
+  // A look-up of a name blocks a thread of libuv's pool until the system's resolver gives up, and the process cannot
+  // end before. So there are more threads than slow names take, and the resolver gives up within a stop's deadline.
+  process.env.UV_THREADPOOL_SIZE ??= '16';
+  process.env.RES_OPTIONS ??= 'timeout:1 attempts:2';
   process.getBuiltinModule('node:module').enableCompileCache();
   const { main } = await import('../src/main.ts');
   process.exitCode = await main(process.argv.slice(2));

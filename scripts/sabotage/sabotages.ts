@@ -215,6 +215,14 @@ export const SABOTAGES: readonly Sabotage[] = [
     test: 'test/webhook/forward.test.ts',
   },
   {
+    promise: 'A stop ends in time while the resolver of the system does not answer',
+    change: 'the timeouts of the resolver stay as they are',
+    file: 'bin/portico.js',
+    from: "process.env.RES_OPTIONS ??= 'timeout:1 attempts:2';",
+    to: '',
+    test: 'test/webhook/silent-resolver.test.ts',
+  },
+  {
     promise: 'A request with two Host headers is refused',
     change: 'only a request without one is refused',
     file: 'packages/transport/server/guards.ts',

@@ -1,14 +1,11 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { writeFile } from 'node:fs/promises';
 import { createServer as createHttpServer } from 'node:http';
-import { type AddressInfo, createServer, isIPv4, type Server } from 'node:net';
-import { join } from 'node:path';
+import { type AddressInfo, createServer, isIP, isIPv4, type Server } from 'node:net';
 import { describe, test } from 'node:test';
+import { setImmediate } from 'node:timers/promises';
 import fc from 'fast-check';
-import { silentDns, startDns } from '../../../test/support/dns-server.ts';
 import { newDelivery } from '../../../test/support/new-delivery.ts';
-import { temporaryFolder } from '../../../test/support/temporary-folder.ts';
 import { waitFor } from '../../../test/support/wait-for.ts';
 import { openDatabase } from '../../sql/open.ts';
 import { Dispatcher } from '../dispatch/dispatcher.ts';
@@ -18,133 +15,120 @@ import {
   HostResolver,
   isPrivateAddress,
   isPrivateHost,
+  lookupSlots,
   Network,
   type NetworkOptions,
   PrivateAddressError,
-  type ResolverOptions,
 } from './addresses.ts';
 import { createPoster, forwardTarget } from './forward.ts';
 
+/** A resolver of the system that knows these names, and never answers for those that begin with `dead`. */
+function system(names: Readonly<Record<string, readonly string[]>> = {}) {
+  const asked: string[] = [];
+  const answers = new Map<string, () => void>();
+  return {
+    asked,
+    /** Lets the look-up of a dead name end. */
+    answer: (host: string) => answers.get(host)?.(),
+    async lookup(host: string) {
+      asked.push(host);
+      if (host.startsWith('dead')) await new Promise<void>((resolve) => answers.set(host, resolve));
+      const found = names[host];
+      if (found === undefined) throw Object.assign(new Error(`getaddrinfo ${host}`), { code: 'ENOTFOUND' });
+      return found.map((address) => ({ address, family: isIP(address) }));
+    },
+  };
+}
+
+const LONG = 600_000;
+
 describe('host resolver', () => {
-  const LONG = 600_000;
+  const text = async (found: ReturnType<HostResolver['resolve']>) =>
+    (await found).map(({ address }) => address).join();
 
-  /** A resolver with files of its own, which knows nothing of this machine. */
-  async function resolverOf(
-    servers: readonly string[],
-    files: { readonly hosts?: string; readonly resolvConf?: string } = {},
-    options: ResolverOptions = {},
-  ) {
-    const folder = await temporaryFolder();
-    const [hostsFile, resolvConf] = [join(folder.path, 'hosts'), join(folder.path, 'resolv.conf')];
-    await writeFile(hostsFile, files.hosts ?? '');
-    await writeFile(resolvConf, files.resolvConf ?? '');
-    const resolver = new HostResolver({ servers, hostsFile, resolvConf, limit: LONG, ...options });
-    return {
-      resolver,
-      async [Symbol.asyncDispose]() {
-        resolver[Symbol.dispose]();
-        await folder[Symbol.asyncDispose]();
-      },
-    };
-  }
-
-  test('both families are asked for, and an answer is asked for once', async () => {
-    await using dns = await startDns({ 'a.test': ['192.0.2.1', '192.0.2.2', '2001:db8::1'] });
-    await using made = await resolverOf([dns.address]);
-    const [found, again] = await Promise.all([
-      made.resolver.resolve('a.test'),
-      made.resolver.resolve('a.test'),
-    ]);
-    assert.deepEqual(found.map(({ address }) => address).toSorted(), [
-      '192.0.2.1',
-      '192.0.2.2',
-      '2001:db8::1',
+  test('all addresses of a host are looked up once for all attempts', async () => {
+    const { lookup, asked } = system({ 'a.test': ['192.0.2.1', '2001:db8::1'] });
+    using resolver = new HostResolver({ lookup });
+    const [found, again] = await Promise.all([resolver.resolve('a.test'), resolver.resolve('a.test')]);
+    assert.deepEqual(found, [
+      { address: '192.0.2.1', family: 4 },
+      { address: '2001:db8::1', family: 6 },
     ]);
     assert.equal(again, found);
-    assert.equal(await made.resolver.resolve('a.test'), found);
-    assert.deepEqual(dns.asked().toSorted(), ['A a.test', 'AAAA a.test']);
+    assert.equal(await resolver.resolve('a.test'), found);
+    assert.deepEqual(asked, ['a.test']);
   });
 
-  test('one family is enough, and the silence of the other one holds up nothing', async () => {
-    await using dns = await startDns({ 'a.test': ['192.0.2.1'] }, { silentFor: 'AAAA' });
-    await using made = await resolverOf([dns.address]);
-    assert.deepEqual(await made.resolver.resolve('a.test'), [{ address: '192.0.2.1', family: 4 }]);
+  test('a failure names its code and is kept for a while', async () => {
+    const { lookup, asked } = system();
+    using resolver = new HostResolver({ lookup });
+    for (let i = 0; i < 2; i++) {
+      await assert.rejects(resolver.resolve('a.test'), (error) => {
+        assert.ok(error instanceof AttemptError);
+        assert.equal(error.message, 'the DNS look-up of a.test failed: ENOTFOUND');
+        return true;
+      });
+    }
+    assert.deepEqual(asked, ['a.test']);
   });
 
-  test('a DNS server that does not answer ends the look-ups of its names at the limit, and no others', async () => {
-    await using dns = await silentDns();
-    await using made = await resolverOf(
-      [dns.address],
-      { hosts: '192.0.2.7 known.test # a comment\n' },
-      { limit: 300 },
-    );
-    const { resolver } = made;
-    const dead = Array.from({ length: 40 }, (_, i) => resolver.resolve(`dead-${i}.test`));
-    const failures = Promise.all(
-      dead.map((each) =>
-        each.then(
-          () => assert.fail('it was found'),
-          (error: unknown) => error,
-        ),
+  test('the system has localhost, and no name that is reserved for unknown ones', async () => {
+    using resolver = new HostResolver({ limit: LONG });
+    assert.match(await text(resolver.resolve('localhost')), /127\.0\.0\.1|::1/);
+    await assert.rejects(resolver.resolve('no-such-name.invalid'), /failed: E[A-Z_]+$/);
+  });
+
+  test('a host without an answer fails at the limit, then at once, until the system answers', async () => {
+    const { lookup, asked, answer } = system({ 'dead.test': ['192.0.2.1'] });
+    using resolver = new HostResolver({ lookup, limit: 50, slots: 2 });
+    const late = /the DNS look-up of dead\.test had no answer within 50 ms/;
+    await assert.rejects(resolver.resolve('dead.test'), late);
+    await assert.rejects(resolver.resolve('dead.test'), late);
+    assert.deepEqual(asked, ['dead.test'], 'one look-up of a host at a time');
+    answer('dead.test');
+    await waitFor('the answer', () =>
+      text(resolver.resolve('dead.test')).then(
+        (found) => found === '192.0.2.1',
+        () => false,
       ),
     );
-    assert.deepEqual(await resolver.resolve('known.test'), [{ address: '192.0.2.7', family: 4 }]);
-    for (const error of await failures) {
-      assert.ok(error instanceof AttemptError);
-      assert.match(error.message, /the DNS look-up of dead-\d+\.test had no answer within 300 ms/);
-    }
-    const asked = dns.asked().length;
-    await assert.rejects(resolver.resolve('dead-0.test'), /had no answer/);
-    assert.equal(dns.asked().length, asked, 'the failure is kept for a while');
+    assert.deepEqual(asked, ['dead.test'], 'the late answer is used');
   });
 
-  test('the end of the resolver ends look-ups at once', async () => {
-    await using dns = await silentDns();
-    await using made = await resolverOf([dns.address]);
-    const pending = made.resolver.resolve('dead.test');
-    const refused = assert.rejects(pending, NotSentError);
-    made.resolver[Symbol.dispose]();
-    await refused;
-    await assert.rejects(made.resolver.resolve('other.test'), NotSentError);
-  });
-
-  test('localhost and the names of the hosts file need no DNS', async () => {
-    await using dns = await silentDns();
-    const hosts = '127.0.0.1 box\tbox.test\n\n# 192.0.2.9 no.test\nfe80::1 BOX\nnonsense x\n';
-    await using made = await resolverOf([dns.address], { hosts });
-    const addresses = async (name: string) =>
-      (await made.resolver.resolve(name)).map(({ address }) => address);
-    assert.deepEqual(await addresses('localhost'), ['127.0.0.1', '::1']);
-    assert.deepEqual(await addresses('a.localhost'), ['127.0.0.1', '::1']);
-    assert.deepEqual(await addresses('box'), ['127.0.0.1', 'fe80::1']);
-    assert.deepEqual(await addresses('Box.Test'), ['127.0.0.1']);
-    assert.deepEqual(await addresses('192.0.2.1'), ['192.0.2.1']);
-    assert.deepEqual(dns.asked(), []);
-  });
-
-  test('short names are looked up as resolv.conf says', async () => {
-    await using dns = await startDns({
-      'billing.shop.cluster.test': ['192.0.2.1'],
-      'full.test': ['192.0.2.2'],
+  test('no more look-ups than slots run at a time, and those that wait have the same limit', async () => {
+    const { lookup, asked, answer } = system({
+      'dead-1.test': [],
+      'a.test': ['192.0.2.1'],
+      'b.test': ['192.0.2.2'],
     });
-    const resolvConf = 'nameserver 192.0.2.53\nsearch cluster.test. other.test\noptions timeout:1 ndots:2\n';
-    await using made = await resolverOf([dns.address], { resolvConf });
-    assert.deepEqual(await made.resolver.resolve('billing.shop'), [{ address: '192.0.2.1', family: 4 }]);
-    assert.deepEqual(await made.resolver.resolve('full.test'), [{ address: '192.0.2.2', family: 4 }]);
-    const asked = [...new Set(dns.asked().map((each) => each.split(' ')[1]))];
-    assert.deepEqual(asked, [
-      'billing.shop.cluster.test',
-      'full.test.cluster.test',
-      'full.test.other.test',
-      'full.test',
-    ]);
-    await made.resolver.resolve('full.test.');
+    using resolver = new HostResolver({ lookup, limit: 50, slots: 2 });
+    const dead = ['dead-1.test', 'dead-2.test'].map((host) =>
+      assert.rejects(resolver.resolve(host), /no answer/),
+    );
+    await assert.rejects(resolver.resolve('a.test'), /a\.test had no answer within 50 ms/);
+    await Promise.all(dead);
+    assert.deepEqual(asked, ['dead-1.test', 'dead-2.test']);
+    answer('dead-1.test');
+    await waitFor('the slot', () => asked.includes('a.test'));
+    assert.equal(await text(resolver.resolve('b.test')), '192.0.2.2');
   });
 
-  test('a server that fails is a failure that says so', async () => {
-    await using dns = await startDns({}, { failing: true });
-    await using made = await resolverOf([dns.address]);
-    await assert.rejects(made.resolver.resolve('a.test'), /the DNS look-up of a\.test failed: ESERVFAIL/);
+  test('the end rejects what waits, and starts no look-up any more', async () => {
+    const { lookup, asked, answer } = system();
+    using resolver = new HostResolver({ lookup, limit: LONG, slots: 1 });
+    const pending = ['dead.test', 'queued.test'].map((host) =>
+      assert.rejects(resolver.resolve(host), NotSentError),
+    );
+    resolver[Symbol.dispose]();
+    await Promise.all(pending);
+    await assert.rejects(resolver.resolve('other.test'), NotSentError);
+    answer('dead.test');
+    await setImmediate();
+    assert.deepEqual(asked, ['dead.test']);
+  });
+
+  test('half of the threads may look up, and two of these are left to others', () => {
+    assert.deepEqual([1, 4, 7, 16, 128].map(lookupSlots), [1, 1, 2, 6, 62]);
   });
 });
 
@@ -207,7 +191,6 @@ describe('guarded lookup', () => {
 });
 
 describe('network', () => {
-  const LONG = 600_000;
   const never = new AbortController().signal;
   const failure = (promise: Promise<unknown>) =>
     promise.then(
@@ -269,19 +252,43 @@ describe('network', () => {
     };
   }
 
-  test('names without an answer delay no others: a good host by name is reached meanwhile', async () => {
-    await using dns = await silentDns();
+  test('names without an answer delay no others while there are slots', async () => {
+    const { lookup, asked } = system({ 'good.test': ['127.0.0.1'] });
     await using good = await receiver();
-    using at = poster({ servers: [dns.address] });
-    const dead = Promise.all(
-      Array.from({ length: 40 }, (_, i) => failure(at.post(`http://dead-${i}.test/`))),
-    );
-    await waitFor('the names to be asked for', () => dns.asked().length >= 40);
+    using at = poster({ lookup, slots: 3 });
+    const dead = Promise.all(['dead-1', 'dead-2'].map((name) => failure(at.post(`http://${name}.test/`))));
+    await waitFor('the names to be looked up', () => asked.length === 2);
     for (let i = 0; i < 20; i++) {
-      assert.equal((await at.post(`http://localhost:${good.port}/`)).status, 204);
+      assert.equal((await at.post(`http://good.test:${good.port}/`)).status, 204);
     }
     at[Symbol.dispose]();
     for (const error of await dead) assert.ok(error instanceof NotSentError, String(error));
+  });
+
+  test('a name that becomes private is refused: each connection uses addresses that were checked', async () => {
+    await using good = await receiver();
+    let address = '127.0.0.1';
+    const asked: string[] = [];
+    using network = new Network({
+      limit: LONG,
+      connectTime: LONG,
+      async lookup(host) {
+        asked.push(host);
+        return [{ address, family: 4 }];
+      },
+    });
+    using posting = createPoster({ network, allowPrivate: false });
+    const post = (name: string) =>
+      posting.post({
+        url: new URL(`http://${name}:${good.port}/`),
+        headers: {},
+        body: Buffer.from('1'),
+        signal: never,
+      });
+    for (let i = 0; i < 2; i++) assert.ok((await failure(post('a.test'))) instanceof PrivateAddressError);
+    address = '169.254.169.254';
+    assert.ok((await failure(post('b.test'))) instanceof PrivateAddressError);
+    assert.deepEqual(asked, ['a.test', 'b.test']);
   });
 
   test('all that waits for a silent host waits once, and then it is left alone', async () => {
@@ -317,10 +324,10 @@ describe('network', () => {
   });
 
   test('a stop releases what waits for a dead name; the attempt does not count', async () => {
-    await using dns = await silentDns();
+    const { lookup, asked } = system();
     await using database = openDatabase('sqlite::memory:');
     const { inbox } = database;
-    using at = poster({ servers: [dns.address] });
+    using at = poster({ lookup });
     const limits = { concurrency: 3, timeout: LONG, maxAttempts: 1, backoff: { base: 1, cap: 1 } };
     const settings = { name: 'dead', url: new URL('http://dead.test/'), secrets: [], allowPrivate: true };
     const target = forwardTarget(settings, limits, undefined, at.posting, { maxBodyBytes: 1 });
@@ -334,7 +341,7 @@ describe('network', () => {
     };
     const dispatcher = new Dispatcher({ inbox, targets: [target], lease: LONG, events });
     dispatcher.start();
-    await waitFor('the name to be asked for', () => dns.asked().length > 0);
+    await waitFor('the name to be looked up', () => asked.length > 0);
     at.network[Symbol.dispose]();
     await dispatcher.stop(never);
     assert.deepEqual(settled, ['released']);

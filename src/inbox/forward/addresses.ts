@@ -1,247 +1,131 @@
 import type { LookupAddress } from 'node:dns';
-import { readFile } from 'node:fs/promises';
 import type { ClientRequest } from 'node:http';
 import { BlockList, isIP, isIPv4, isIPv6, type LookupFunction } from 'node:net';
-import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import { AttemptError, NotSentError } from '../dispatch/target.ts';
 
 type Addresses = readonly LookupAddress[];
 
 /** Options for resolving host names. Times are in milliseconds. */
 export interface ResolverOptions {
-  /** DNS servers. Default: the system's. */
-  readonly servers?: readonly string[];
-  /** Maximum total time of a look-up. Default: 3,000. */
+  /** Looks up all addresses of a host. Default: `dns.lookup`, the system's resolver. */
+  readonly lookup?: (host: string) => Promise<Addresses>;
+  /** Maximum time to wait for a look-up. Default: 3,000. */
   readonly limit?: number;
-  readonly hostsFile?: string;
-  readonly resolvConf?: string;
+  /** Maximum number of look-ups at a time. Default: `lookupSlots` of this process. */
+  readonly slots?: number;
 }
+
+/** How long an answer or a failure is cached, in milliseconds; the system does not tell the TTL. */
+const KEPT = 5_000;
+/** Number of hosts in the cache from which on expired ones are removed. */
+const MANY_HOSTS = 1_000;
+/** Look-ups that remain for the rest of the process, such as connections to the database. */
+const RESERVED = 2;
 
 /**
- * Bounds on how long an answer is cached, regardless of its TTL, and how long a failure is; in milliseconds.
+ * The number of look-ups that forwards may run at a time. Each blocks a thread of libuv's pool, which lets
+ * look-ups use half of its threads, so that files are never blocked. `bin/portico.js` enlarges the pool.
  */
-const KEPT = { min: 1_000, max: 60_000, failure: 5_000 };
-/** How long to wait for the second address family once the first has been answered, in milliseconds. */
-const GRACE = 250;
-/** Timeout of the first query to a server in milliseconds, and the number of tries. */
-const QUESTION = { timeout: 1_000, tries: 3 };
-/** The DNS server does not know the name, or there is no server; the system's resolver may still know it. */
-const UNKNOWN: ReadonlySet<unknown> = new Set(['ENOTFOUND', 'ENODATA', 'ECONNREFUSED']);
-
-/** Loaded on the first look-up: most services forward nothing. */
-const loadDns = () => process.getBuiltinModule('node:dns');
-
-interface Answer {
-  readonly addresses: Addresses;
-  /** In milliseconds. */
-  readonly ttl: number;
+export function lookupSlots(threads = Number(process.env.UV_THREADPOOL_SIZE) || 4): number {
+  return Math.max(1, Math.floor((threads + 1) / 2) - RESERVED);
 }
 
+/** Loaded on the first look-up: most services forward nothing. */
+const lookupAll = (host: string): Promise<Addresses> =>
+  process.getBuiltinModule('node:dns').promises.lookup(host, { all: true });
+
 interface Lookup {
-  readonly answer: Promise<Addresses>;
+  /** The addresses, or the failure so far: a look-up goes on after its time limit. */
+  answer: Promise<Addresses>;
   /** On the monotonic clock; infinite while the look-up is in progress. */
   keptUntil: number;
 }
 
 /**
- * Resolves host names without the system's resolver, whose two threads serve the whole process: names whose
- * DNS servers do not answer would block all others. Each host has at most one look-up at a time, with a time
- * limit and a cached answer. The system's hosts file and search list apply as usual.
+ * Resolves host names with the system's resolver, a bounded number at a time. Each host has at most one
+ * look-up at a time, a time limit and a cached answer. A look-up cannot be cancelled: after its limit, all
+ * attempts to the host fail at once until the system answers.
  */
 export class HostResolver implements Disposable {
-  readonly #options: ResolverOptions;
+  readonly #lookup: (host: string) => Promise<Addresses>;
   readonly #limit: number;
   readonly #lookups = new Map<string, Lookup>();
-  readonly #closing = new AbortController();
-  /** The last look-up through the system's resolver, which runs one at a time. */
-  #bySystem: Promise<unknown> = Promise.resolve();
+  /** Called at the end, to reject the answers that are waited for. */
+  readonly #waiting = new Set<() => void>();
+  /** Starts the look-ups that wait for a slot, oldest first. */
+  readonly #queue: (() => void)[] = [];
+  #slots: number;
+  #closed = false;
 
-  constructor(options: ResolverOptions = {}) {
-    this.#options = options;
-    this.#limit = options.limit ?? 3_000;
+  constructor({ lookup = lookupAll, limit = 3_000, slots = lookupSlots() }: ResolverOptions = {}) {
+    this.#lookup = lookup;
+    this.#limit = limit;
+    this.#slots = slots;
   }
 
   /**
    * The addresses of a host, at least one. Rejects with AttemptError, or with NotSentError after `dispose`.
    */
   resolve(host: string): Promise<Addresses> {
+    if (this.#closed) return Promise.reject(new NotSentError(host));
     const known = this.#lookups.get(host);
     if (known !== undefined && performance.now() < known.keptUntil) return known.answer;
-    const answer = this.#limited(host).then(
-      ({ addresses, ttl }) => {
-        lookup.keptUntil = performance.now() + Math.min(KEPT.max, Math.max(KEPT.min, ttl));
-        return addresses;
-      },
-      (error: unknown) => {
-        lookup.keptUntil = performance.now() + KEPT.failure;
-        throw error;
-      },
-    );
-    const lookup: Lookup = { answer, keptUntil: Number.POSITIVE_INFINITY };
+    if (this.#lookups.size >= MANY_HOSTS) this.#removeExpired();
+    const found = this.#system(host);
+    const lookup: Lookup = { answer: this.#limited(host, found), keptUntil: Number.POSITIVE_INFINITY };
     this.#lookups.set(host, lookup);
-    return answer;
+    const keep = () => {
+      lookup.answer = found;
+      lookup.keptUntil = performance.now() + KEPT;
+    };
+    found.then(keep, keep);
+    return lookup.answer;
   }
 
-  /** Cancels all look-ups. */
+  /** Rejects all that is waited for. The system may still be looking up some hosts. */
   [Symbol.dispose](): void {
-    this.#closing.abort();
+    this.#closed = true;
+    this.#queue.length = 0;
+    for (const reject of this.#waiting) reject();
   }
 
-  /** Looks a host up within the time limit; cancels open queries at the end. */
-  async #limited(host: string): Promise<Answer> {
-    const end = new AbortController();
-    const { promise: stopped, reject } = Promise.withResolvers<never>();
+  /** Looks a host up as soon as there is a slot. */
+  async #system(host: string): Promise<Addresses> {
+    if (this.#slots > 0) this.#slots--;
+    else await new Promise<void>((resolve) => this.#queue.push(resolve));
+    try {
+      return await this.#lookup(host);
+    } catch (error) {
+      const { code = error } = Object(error) as { readonly code?: unknown };
+      throw new AttemptError(`the DNS look-up of ${host} failed: ${code}`);
+    } finally {
+      const next = this.#queue.shift();
+      if (next === undefined) this.#slots++;
+      else next();
+    }
+  }
+
+  /** `found`, or its failure at the time limit or at the end. */
+  async #limited(host: string, found: Promise<Addresses>): Promise<Addresses> {
+    const { promise: ended, reject } = Promise.withResolvers<never>();
     const timer = setTimeout(
       () => reject(new AttemptError(`the DNS look-up of ${host} had no answer within ${this.#limit} ms`)),
       this.#limit,
     );
     const close = () => reject(new NotSentError(host));
-    const { signal } = this.#closing;
-    signal.addEventListener('abort', close);
-    if (signal.aborted) close();
+    this.#waiting.add(close);
     try {
-      return await Promise.race([this.#lookUp(host, end.signal), stopped]);
-    } catch (error) {
-      if (error instanceof AttemptError) throw error;
-      throw new AttemptError(`the DNS look-up of ${host} failed: ${codeOf(error)}`);
+      return await Promise.race([found, ended]);
     } finally {
       clearTimeout(timer);
-      signal.removeEventListener('abort', close);
-      end.abort();
+      this.#waiting.delete(close);
     }
   }
 
-  async #lookUp(host: string, signal: AbortSignal): Promise<Answer> {
-    const family = isIP(host);
-    if (family !== 0) return { addresses: [{ address: host, family }], ttl: KEPT.max };
-    const local = await inHostsFile(host, this.#options.hostsFile);
-    if (local.length > 0) return { addresses: local, ttl: KEPT.failure };
-    let failure: unknown;
-    for (const name of await fullNames(host, this.#options.resolvConf)) {
-      if (signal.aborted) break;
-      try {
-        return await this.#ask(name, signal);
-      } catch (error) {
-        failure = error;
-        if (!UNKNOWN.has(codeOf(error))) break;
-      }
-    }
-    if (signal.aborted || !UNKNOWN.has(codeOf(failure))) throw failure;
-    const bySystem = this.#bySystem.then(() => {
-      if (signal.aborted) throw failure;
-      return loadDns().promises.lookup(host, { all: true });
-    });
-    this.#bySystem = bySystem.catch(() => {});
-    return { addresses: await bySystem, ttl: KEPT.failure };
+  #removeExpired(): void {
+    const now = performance.now();
+    for (const [host, { keptUntil }] of this.#lookups) if (keptUntil <= now) this.#lookups.delete(host);
   }
-
-  /**
-   * Queries the DNS servers for the addresses of a full name. Rejects with the most informative error of the
-   * two families.
-   */
-  async #ask(name: string, signal: AbortSignal): Promise<Answer> {
-    const resolver = new (loadDns().promises.Resolver)(QUESTION);
-    if (this.#options.servers !== undefined) resolver.setServers(this.#options.servers);
-    signal.addEventListener('abort', () => resolver.cancel());
-    const four = records(resolver.resolve4(name, { ttl: true }), 4);
-    const six = records(resolver.resolve6(name, { ttl: true }), 6);
-    const [a, b] = await Promise.allSettled([soonAfter(six, four), soonAfter(four, six)]);
-    const answers = [a, b].flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []));
-    const addresses = answers.flatMap((answer) => answer.addresses);
-    if (addresses.length > 0) return { addresses, ttl: Math.min(...answers.map(({ ttl }) => ttl)) };
-    // Prefers the error of a failed server to that of an unknown name.
-    const failures = [a, b].flatMap((each) => (each.status === 'rejected' ? [each.reason] : []));
-    throw failures.find((error) => !UNKNOWN.has(codeOf(error))) ?? failures[0];
-  }
-}
-
-async function records(
-  found: Promise<readonly { readonly address: string; readonly ttl: number }[]>,
-  family: 4 | 6,
-): Promise<Answer> {
-  const all = await found;
-  return {
-    addresses: all.map(({ address }) => ({ address, family })),
-    ttl: Math.min(...all.map(({ ttl }) => ttl)) * 1_000,
-  };
-}
-
-/** Resolves to `own`, or to no addresses `GRACE` after `other` has resolved. */
-function soonAfter(other: Promise<Answer>, own: Promise<Answer>): Promise<Answer> {
-  const late = other.then(
-    async ({ ttl }) => {
-      await delay(GRACE, undefined, { ref: false });
-      return { addresses: [], ttl };
-    },
-    () => own,
-  );
-  return Promise.race([own, late]);
-}
-
-function codeOf(error: unknown): string {
-  const { code } = Object(error) as { readonly code?: unknown };
-  return typeof code === 'string' ? code : String(error);
-}
-
-/** The system's hosts file. */
-const HOSTS_FILE =
-  process.platform === 'win32'
-    ? join(process.env.SystemRoot ?? 'C:\\Windows', 'System32\\drivers\\etc\\hosts')
-    : '/etc/hosts';
-
-/** RFC 6761: these names are always loopback names; the hosts file may only choose the addresses. */
-const LOCALHOST = /^(?:.+\.)?localhost$/;
-const LOOPBACK: readonly LookupAddress[] = [
-  { address: '127.0.0.1', family: 4 },
-  { address: '::1', family: 6 },
-];
-
-/** The addresses of a name in the hosts file, in order; `localhost` always has some. */
-async function inHostsFile(name: string, file = HOSTS_FILE): Promise<readonly LookupAddress[]> {
-  const wanted = name.toLowerCase();
-  const text = await readFile(file, 'utf8').catch(() => '');
-  const found: LookupAddress[] = [];
-  for (const line of text.split('\n')) {
-    const [address = '', ...names] = line.replace(/#.*/, '').trim().split(/\s+/);
-    const family = isIP(address);
-    if (family !== 0 && names.some((each) => each.toLowerCase() === wanted)) found.push({ address, family });
-  }
-  return found.length === 0 && LOCALHOST.test(wanted) ? LOOPBACK : found;
-}
-
-/** The configuration of the system's resolver. */
-const RESOLV_CONF = '/etc/resolv.conf';
-
-/**
- * The full names to try for a name, in the order of resolv.conf: a cluster resolves `billing.shop` as
- * `billing.shop.svc.cluster.local`.
- */
-async function fullNames(name: string, file = RESOLV_CONF): Promise<readonly string[]> {
-  if (name.endsWith('.')) return [name.slice(0, -1)];
-  const { search, ndots } = readSearch(await readFile(file, 'utf8').catch(() => ''));
-  const longer = search.map((domain) => `${name}.${domain}`);
-  const isFull = name.split('.').length - 1 >= ndots;
-  return isFull ? [name, ...longer] : [...longer, name];
-}
-
-/** The search list of resolv.conf, whose last line counts, and `ndots` (resolv.conf(5)). */
-function readSearch(text: string): { readonly search: readonly string[]; readonly ndots: number } {
-  let search: readonly string[] = [];
-  let ndots = 1;
-  for (const line of text.split('\n')) {
-    const [keyword, ...values] = line.trim().split(/\s+/);
-    if (keyword === 'search') search = values;
-    else if (keyword === 'domain') search = values.slice(0, 1);
-    else if (keyword === 'options') {
-      const given = values.find((value) => /^ndots:\d+$/.test(value));
-      if (given !== undefined) ndots = Number(given.slice('ndots:'.length));
-    }
-  }
-  return {
-    search: search.map((domain) => domain.replace(/\.$/, '')).filter((domain) => domain !== ''),
-    ndots,
-  };
 }
 
 /** A forward address is in a private network and `allowPrivate` is not set: protects against SSRF. */
@@ -338,7 +222,7 @@ export class Network implements Disposable {
     });
   }
 
-  /** Cancels all look-ups and all requests without a connection, of which nothing was sent. */
+  /** Ends all waiting for look-ups, and all requests without a connection, of which nothing was sent. */
   [Symbol.dispose](): void {
     this.#closed = true;
     this.resolver[Symbol.dispose]();

@@ -23,7 +23,6 @@ async function project(configuration: string) {
   await writeFile(join(folder.path, 'docs/WEBHOOKS.md'), webhooks);
   await writeFile(join(folder.path, 'docs/OPERATIONS.md'), '<!-- meters:start -->\n<!-- meters:end -->\n');
   await mkdir(join(folder.path, 'deploy/grafana'), { recursive: true });
-  await writeFile(join(folder.path, 'TESTING.md'), '<!-- sabotages:start -->\n<!-- sabotages:end -->\n');
   await writeFile(join(folder.path, 'docs/CONFIGURATION.md'), configuration);
   return folder;
 }

@@ -11,7 +11,6 @@ import { renamedEvents } from '../src/signatures/sources.ts';
 import { dashboard } from './ops/dashboard.ts';
 import { meterTable } from './ops/meter-table.ts';
 import { listMeters } from './ops/meters.ts';
-import { SABOTAGES } from './sabotage/sabotages.ts';
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -65,16 +64,6 @@ writeSection(
   'renamed-events',
   ["| Scheme | Sender's own name | Name in Portico |", '| --- | --- | --- |', ...renamed].join('\n'),
 );
-writeSection(
-  'TESTING.md',
-  'sabotages',
-  [
-    '| Promise | Sabotage | Found by |',
-    '| --- | --- | --- |',
-    ...SABOTAGES.map(({ promise, change, test }) => `| ${promise} | ${change} | \`${test}\` |`),
-  ].join('\n'),
-);
-
 // Only Linux has all meters.
 if (process.platform === 'linux') {
   const meters = await listMeters();

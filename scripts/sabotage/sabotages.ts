@@ -1,6 +1,6 @@
 /** A change that breaks a promise of the program, and the test that must find it. */
 export interface Sabotage {
-  /** The promise, as listed in TESTING.md. */
+  /** What the program promises. */
   readonly promise: string;
   /** Describes the change. */
   readonly change: string;

@@ -9,7 +9,10 @@ const INDEX = `${DECISIONS}README.md`;
 
 /** The pages that name files of the sources. */
 const pages = documents().filter(
-  ({ path }) => path === 'ARCHITECTURE.md' || path === 'CONTRIBUTING.md' || path.startsWith(DECISIONS),
+  ({ path }) =>
+    ['ARCHITECTURE.md', 'CONTRIBUTING.md'].includes(path) ||
+    path.startsWith('docs/contributing/') ||
+    path.startsWith(DECISIONS),
 );
 
 const files = ['bin', 'src', 'packages', 'test', 'bench', 'scripts', 'deploy'].flatMap((folder) =>

@@ -15,6 +15,7 @@ import { shownCommand, shownCommands } from '../support/shown-commands.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const BACKUPS = shownCommands('docs/BACKUP.md', /^portico backup/);
+const DRILL = shownCommands('docs/BACKUP.md', /^DATABASE_URL=sqlite:drill/);
 const RESTORE = shownCommand('docs/BACKUP.md', /^portico restore backups/);
 const RESTORE_FROM_LITESTREAM = shownCommand('docs/BACKUP.md', /^portico restore restored/);
 const DUMP = shownCommand('docs/BACKUP.md', /^pg_dump/);
@@ -48,6 +49,12 @@ test('what the guide backs up while the service runs is what it restores once th
   const [, shown = ''] = /^portico restore backups\/(\S+)$/.exec(RESTORE.command) ?? [];
   assert.equal(name.replaceAll(/\d/g, '0'), shown.replaceAll(/\d/g, '0'));
   assert.ok(BACKUPS[0]?.command.endsWith(`# to backups/${shown}`));
+
+  assert.equal(DRILL.length, 2);
+  for (const command of DRILL) {
+    const tried = await runShown(command, { cwd: folder });
+    assert.equal(tried.code, 0, tried.stderr);
+  }
 
   const place = { cwd: folder, env, names: { [shown]: name } };
   assert.notEqual((await runShown(RESTORE, place)).code, 0, 'the service runs');

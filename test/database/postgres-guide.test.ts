@@ -22,7 +22,7 @@ const SERVE_AFTER = shownCommand('docs/SCALING.md', /^DATABASE_URL=postgres.* po
 const MIGRATE = shownCommands('docs/SCALING.md', /^portico migrate/);
 const SERVE_AS_IT_IS = shownCommand('docs/SCALING.md', /^portico serve --no-migrate$/);
 const QUERIES = shownCommands('docs/SCALING.md', /^psql .* -c /s);
-const PARTITIONS = shownCommand('docs/SCALING.md', /^psql .*<<'SQL'/);
+const PARTITIONS = shownCommand('docs/decisions/043-retention-in-steps.md', /^psql .*<<'SQL'/);
 
 const missing =
   (await missingPostgres()) ??
@@ -135,18 +135,21 @@ describe('the guides of PostgreSQL', { skip: missing }, () => {
     assert.equal(sent.status, 200);
   });
 
-  test('PostgreSQL refuses partitions by day for the reasons that the guide quotes', async () => {
+  test('PostgreSQL refuses partitions by day for the reasons that the decision quotes', async () => {
     await using folder = await temporaryFolder();
     const env = { DATABASE_URL: await server.createDatabase() };
     await (await startTestService({ env }))[Symbol.asyncDispose]();
     const { stderr } = await runShown(PARTITIONS, { cwd: folder.path, env });
     const reasons = [...stderr.matchAll(/^ERROR: +(.*)$/gm)].map(([, reason = '']) => reason.slice(0, 58));
     const unique = 'unique constraint on partitioned table must include all pa';
-    const guide = await readFile(join(import.meta.dirname, '../../docs/SCALING.md'), 'utf8');
+    const decision = await readFile(
+      join(import.meta.dirname, '../../docs/decisions/043-retention-in-steps.md'),
+      'utf8',
+    );
     assert.deepEqual(reasons, [unique, 'there is no unique constraint matching given keys for refe', unique]);
     assert.ok(
-      guide.includes('"unique constraint on partitioned table must include all partitioning columns"'),
+      decision.includes('"unique constraint on partitioned table must include all partitioning columns"'),
     );
-    assert.ok(guide.includes('"there is no unique constraint matching given keys"'));
+    assert.ok(decision.includes('"there is no unique constraint matching given keys"'));
   });
 });

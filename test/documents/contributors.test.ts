@@ -65,7 +65,7 @@ const MOST_WORDS: Readonly<Record<string, number>> = {
   'docs/OBSERVABILITY.md': 600,
   'docs/OPERATIONS.md': 1_700,
   'docs/PACKAGE.md': 450,
-  'docs/PERFORMANCE.md': 800,
+  'docs/PERFORMANCE.md': 750,
   'docs/POSTGRESQL.md': 950,
   'docs/PROXIES.md': 1_350,
   'docs/REST.md': 2_000,

@@ -107,6 +107,29 @@ test('the rules see a breach when there is one', () => {
   assert.equal(breach('src/rest/rest.ts', 'packages/transport/index.ts'), undefined);
 });
 
+/** The sources and packages of Node that a file loads at its start, with those that they load. */
+function loadedBy(entry: string): ReadonlySet<string> {
+  const loaded = new Set([entry]);
+  for (const file of loaded) {
+    if (!file.endsWith('.ts')) continue;
+    const text = readFileSync(join(ROOT, file), 'utf8').replaceAll(/^import type .*?;$/gms, '');
+    for (const imported of importsOf(file, text)) loaded.add(imported);
+    for (const [, builtin = ''] of text.matchAll(/from '(node:[^']*)'/g)) loaded.add(builtin);
+  }
+  return loaded;
+}
+
+// Each thread loads its sources anew, which takes most of the start of a service that runs from them.
+test('the threads of SQLite load no HTTP', () => {
+  const entries = ['sqlite-writer/writer-thread', 'sqlite-writer/checkpoint-thread', 'sqlite/reader-thread'];
+  for (const entry of entries) {
+    const loaded = loadedBy(`src/sql/${entry}.ts`);
+    assert.ok(loaded.has('node:sqlite'), entry);
+    const http = [...loaded].filter((file) => /^packages\/|^node:https?$/.test(file));
+    assert.deepEqual(http, [], entry);
+  }
+});
+
 /** The imports of all sources that cross from one folder to another; `folder` names the folder of a file. */
 function crossings(folder: (file: string) => string): ReadonlyMap<string, ReadonlySet<string>> {
   const graph = new Map<string, Set<string>>();

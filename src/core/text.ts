@@ -159,3 +159,11 @@ const STYLES = /\x1b\[\d{1,3}m/;
 export function paintedLines(text: string): string {
   return printableLines(text, STYLES);
 }
+
+/**
+ * A text in the form that filters and orders compare: A to Z in lower case, which every engine can do without
+ * a locale.
+ */
+export function folded(text: string): string {
+  return text.replace(/[A-Z]+/g, (letters) => letters.toLowerCase());
+}

@@ -1,15 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
-import {
-  DeliveryIds,
-  formatSpan,
-  headersOf,
-  keptHeaders,
-  MAX_HEADER_BYTES,
-  parseDeliveryBody,
-  parseMoment,
-} from './delivery.ts';
+import { DeliveryIds, formatSpan, parseMoment } from './delivery.ts';
+import { headersOf, keptHeaders, MAX_HEADER_BYTES, parseDeliveryBody } from './delivery-body.ts';
 
 describe('delivery ids', () => {
   const UUID_V7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;

@@ -10,10 +10,9 @@ import {
   type Delivery,
   type EventNames,
   handlerTargetName,
-  headersOf,
-  parseDeliveryBody,
   type StoredDelivery,
 } from './delivery.ts';
+import { headersOf, parseDeliveryBody } from './delivery-body.ts';
 import type { Target } from './dispatch/target.ts';
 import type { ReplayPlan } from './operations.ts';
 import type { Schedule } from './schedules.ts';

@@ -14,12 +14,12 @@ import {
   isCalled,
   MAX_PRIORITY,
   type NewJob,
-  parseDeliveryBody,
   parseIsoTime,
   type ReceivedDelivery,
   receivedDelivery,
   USERS_SOURCE,
 } from './delivery.ts';
+import { parseDeliveryBody } from './delivery-body.ts';
 import type { Target } from './dispatch/target.ts';
 import { handlerOf } from './event-names.ts';
 import { type ForwardSettings, forwardTargetName } from './forward/forward.ts';

@@ -4,14 +4,13 @@ import type { MaybePromise } from '../core/maybe-promise.ts';
 import { didYouMean, quote } from '../core/text.ts';
 import {
   type DeliveryFacts,
-  headersOf,
   isHandlerTarget,
   MOMENT,
   type NewJob,
-  parseDeliveryBody,
   parseMoment,
   type StoredDelivery,
 } from './delivery.ts';
+import { headersOf, parseDeliveryBody } from './delivery-body.ts';
 import type { AttemptEntry } from './inbox.ts';
 
 /**

@@ -12,9 +12,9 @@ import {
   type HandlerLog,
   type NewDelivery,
   type NewJob,
-  parseDeliveryBody,
   USERS_SOURCE,
 } from './delivery.ts';
+import { parseDeliveryBody } from './delivery-body.ts';
 import { PeriodicTask } from './dispatch/periodic-task.ts';
 import type { ForwardSettings } from './forward/forward.ts';
 import {

@@ -1,4 +1,5 @@
 import { GrowingBuffer } from '@portico/transport';
+import { folded } from '../core/text.ts';
 import { ArrayReader, LinesReader } from './array-reader.ts';
 import { CsvReader } from './import-csv.ts';
 import { ImportBeginning, type ImportCheckpoint, type ImportPosition } from './import-position.ts';
@@ -11,7 +12,6 @@ import {
   LineDecoder,
   type TakeEntry,
 } from './import-readers.ts';
-import { folded } from './lists.ts';
 import type { NewUser } from './user.ts';
 import type { DatabaseUserStore } from './user-stores.ts';
 

@@ -82,14 +82,6 @@ export interface UserLists {
   cursorKey(): MaybePromise<Uint8Array>;
 }
 
-/**
- * A text in the form that filters and orders compare: A to Z in lower case, which every engine can do without
- * a locale.
- */
-export function folded(text: string): string {
-  return text.replace(/[A-Z]+/g, (letters) => letters.toLowerCase());
-}
-
 /** The default order of a list: the one in which an index returns the matches. */
 export function defaultOrder(filters: readonly UserFilter[]): readonly OrderField[] {
   const byId = { field: 'id', descending: false } as const;

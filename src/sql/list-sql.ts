@@ -1,14 +1,13 @@
 import { DatabaseOpenError } from '../core/errors.ts';
-import { oneLine } from '../core/text.ts';
-import {
-  folded,
-  type OrderField,
-  type SortKeys,
-  type TextField,
-  type UserField,
-  type UserFilter,
-  type UserPageRequest,
-  type UserSelection,
+import { folded, oneLine } from '../core/text.ts';
+import type {
+  OrderField,
+  SortKeys,
+  TextField,
+  UserField,
+  UserFilter,
+  UserPageRequest,
+  UserSelection,
 } from '../relations/lists.ts';
 import type { SearchLevel } from '../relations/user.ts';
 

@@ -1,5 +1,6 @@
 import { printable, printableLines } from '../../core/text.ts';
-import { formatSpan, headersOf } from '../../inbox/delivery.ts';
+import { formatSpan } from '../../inbox/delivery.ts';
+import { headersOf } from '../../inbox/delivery-body.ts';
 import type { AttemptEntry } from '../../inbox/inbox.ts';
 import { type DeliveryDetail, detailJson, type JobDetail, jsonText } from '../../inbox/operations.ts';
 import { readArguments } from '../arguments.ts';

@@ -7,10 +7,10 @@ import { quote } from '../../core/text.ts';
 import {
   type ClaimedJob,
   type DeliveryTransform,
-  parseDeliveryBody,
   type ReceivedDelivery,
   receivedDelivery,
 } from '../delivery.ts';
+import { parseDeliveryBody } from '../delivery-body.ts';
 
 /** What an attempt sends, before signing. */
 interface Sent {

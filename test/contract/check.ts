@@ -43,8 +43,11 @@ export interface Needs {
   readonly env?: Readonly<Record<string, string>>;
   /** The text of a configuration module. */
   readonly module?: string;
-  /** A service that nobody has talked to yet. Without it a check shares its service with others. */
-  readonly virgin?: true;
+  /**
+   * Its place among the checks with the same settings and module: before all others of its service, because it
+   * needs the users of a start, or on a second service, because it removes users, creates many or restarts.
+   */
+  readonly place?: 'first' | 'apart';
   /** Log entries. */
   readonly logs?: true;
   /** Data that outlive a restart: such a check has no cell with the database in memory. */

@@ -4,18 +4,18 @@ import { checks } from './catalogue.ts';
 import type { Check, Subject } from './check.ts';
 import { type Cell, cells, fits, openSubject } from './subject.ts';
 
-/**
- * Checks of one cell that share a service: those with the same settings and module.
- * A check that needs a virgin service is alone with it.
- */
+const isFirst = ({ needs }: Check) => needs?.place === 'first';
+
+/** Checks of one cell that share a service: those with the same settings and module, in the order that they need. */
 function groups(cell: Cell): readonly (readonly Check[])[] {
   const shared = new Map<string, Check[]>();
   for (const check of checks) {
     if (!fits(check, cell)) continue;
-    const { env, module, virgin } = check.needs ?? {};
-    const key = JSON.stringify([env, module, virgin ? check.id : '']);
+    const { env, module, place } = check.needs ?? {};
+    const key = JSON.stringify([env, module, place === 'apart']);
     const group = shared.get(key);
     if (group === undefined) shared.set(key, [check]);
+    else if (place === 'first') group.splice(group.findLastIndex(isFirst) + 1, 0, check);
     else group.push(check);
   }
   return [...shared.values()];

@@ -1,53 +1,47 @@
+const operator = {
+  MANAGEMENT_USER: 'operator',
+  MANAGEMENT_PASSWORD: 'pass:with:colons and spaces',
+  MANAGEMENT_ROLE: 'OPERATOR',
+};
+
+/** Settings that serve several checks, because they do not disturb each other. */
+export const settings = {
+  operator,
+  operatorElsewhere: {
+    ...operator,
+    MANAGEMENT_BASE_PATH: '/manage',
+    MANAGEMENT_INCLUDE: 'health,metrics',
+  },
+  operatorAtRoot: { ...operator, MANAGEMENT_BASE_PATH: '/' },
+  beyondAscii: {
+    MANAGEMENT_USER: 'Жанна',
+    MANAGEMENT_PASSWORD: 'pässwörd😀',
+    MANAGEMENT_ROLE: 'OPERATOR',
+    WEBHOOK_SECRET: 'Schlüssel-ключ',
+  },
+  secret: { WEBHOOK_SECRET: 'The-Shared-Secret-1', MANAGEMENT_INCLUDE: '*' },
+  twoSecrets: {
+    WEBHOOK_SECRET: 'the-old-one,the-new-one',
+    MANAGEMENT_INCLUDE: 'metrics',
+    GRAPHQL_USERS: 'database',
+  },
+  shownValues: {
+    MANAGEMENT_SHOW_VALUES: 'always',
+    WEBHOOK_SECRET: 'canary-7f3d51c0',
+    LOG_LEVEL: 'info',
+    PROFILES: 'production,blue',
+    GRAPHQL_PATH: '/api/v2/graph',
+  },
+  deepPath: { MANAGEMENT_BASE_PATH: '/internal/ops', MANAGEMENT_INCLUDE: ' health , env ' },
+} as const;
+
 /** A configuration module's text with these members; `head` stands before them. */
 function moduleText(members: string, head = ''): string {
   return `${head}\nexport default {\n${members}\n};\n`;
 }
 
-/** Two checks that find nothing wrong, one of them late. */
-export const healthyModule = moduleText(`
-  management: {
-    healthChecks: {
-      quick: () => 0,
-      late: async () => { await new Promise((done) => setTimeout(done, 5)); return 0; },
-    },
-  },`);
-
-/** One check that finds nothing wrong, one that fails with this code. */
-export const failingModule = (code: number) =>
-  moduleText(`
-  management: { healthChecks: { quick: () => 0, quota: async () => ${code} } },`);
-
-/** A check that throws, and beside it one that finds nothing wrong. */
-export const throwingModule = moduleText(`
-  management: {
-    healthChecks: { quick: () => 0, broken: () => { throw new Error('the tank is empty'); } },
-  },`);
-
-/** A check whose code the custom endpoints \`break\` and \`repair\` change. */
-export const changingModule = moduleText(
-  `
-  management: {
-    healthChecks: { pump: () => code },
-    endpoints: [
-      { id: 'break', read: () => { code = 7; return 'broken'; } },
-      { id: 'repair', read: () => { code = 0; return 'repaired'; } },
-    ],
-  },`,
-  'let code = 0;',
-);
-
-/** What the custom endpoint \`greeting\` of \`endpointModule\` returns. */
+/** What the custom endpoint `greeting` of `fullModule` returns. */
 export const greeting = 'Grüß Gott, "world" <b>😀</b>\n{"not":"json"}';
-
-/** Custom endpoints: one returns its text at once, one late, one fails. */
-export const endpointModule = moduleText(`
-  management: {
-    endpoints: [
-      { id: 'greeting', read: () => ${JSON.stringify(greeting)} },
-      { id: 'later', read: async () => { await new Promise((done) => setTimeout(done, 5)); return 'later'; } },
-      { id: 'broken', read: () => { throw new Error('the secret inside'); } },
-    ],
-  },`);
 
 /** A user beside the configured one, who does not have the role. */
 export const usersModule = moduleText(`
@@ -57,13 +51,30 @@ export const usersModule = moduleText(`
   ] },`);
 
 /**
- * Handlers that note their calls; the custom endpoint \`calls\` shows them.
- * \`order_held\` waits until the custom endpoint \`release\` was read, \`order_broken\` throws.
+ * Everything that a module may add, for all checks that need some of it.
+ *
+ * - Health checks: the result of `pump` is the code that the custom endpoints `break`, `negate` and `repair` set; after
+ *   `explode` it throws.
+ * - Custom endpoints that return a text at once, late or never.
+ * - Handlers that note their calls, which the custom endpoint `calls` shows. `order_held` waits until the custom
+ *   endpoint `release` was read, `order_flaky` throws at its first attempt, `order_broken` at each.
  */
-export const handlerModule = moduleText(
+export const fullModule = moduleText(
   `
   management: {
+    healthChecks: {
+      quick: () => 0,
+      late: async () => { await pause(); return 0; },
+      pump: () => { if (code === undefined) throw new Error('the tank is empty'); return code; },
+    },
     endpoints: [
+      { id: 'break', read: () => { code = 8437; return 'broken'; } },
+      { id: 'negate', read: () => { code = -1; return 'broken'; } },
+      { id: 'explode', read: () => { code = undefined; return 'broken'; } },
+      { id: 'repair', read: () => { code = 0; return 'repaired'; } },
+      { id: 'greeting', read: () => ${JSON.stringify(greeting)} },
+      { id: 'later', read: async () => { await pause(); return 'later'; } },
+      { id: 'broken', read: () => { throw new Error('the secret inside'); } },
       { id: 'calls', read: () => JSON.stringify(calls) },
       { id: 'release', read: () => { release(); return 'released'; } },
     ],
@@ -74,12 +85,14 @@ export const handlerModule = moduleText(
       order_held: async (delivery) => { await released; note(delivery); },
       order_flaky: (delivery) => {
         note(delivery);
-        if (calls.length === 1) throw new Error('not yet');
+        if (calls.filter(({ id }) => id === delivery.id).length === 1) throw new Error('not yet');
       },
       order_broken: async (delivery) => { note(delivery); throw new Error('cannot handle this'); },
     },
   },`,
-  `const calls = [];
+  `const pause = () => new Promise((done) => setTimeout(done, 5));
+let code = 0;
+const calls = [];
 let release = () => {};
 const released = new Promise((done) => { release = done; });
 function note(delivery) {

@@ -36,7 +36,7 @@ const given = [subject.graphql, subject.rest, subject.management, subject.webhoo
 
 function obstacle({ needs = {} }: Check): string | undefined {
   if (needs.env !== undefined || needs.module !== undefined) return 'needs a configuration of its own';
-  if (needs.virgin) return 'needs a fresh service';
+  if (needs.place !== undefined) return 'needs a fresh service';
   if (needs.restart) return 'needs a restart';
   if (needs.logs) return 'needs the log';
   if (needs.socket && given.length < 4) return 'needs all four interfaces';

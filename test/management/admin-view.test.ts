@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { failingModule } from '../contract/modules.ts';
 import { startTestService } from '../support/service.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { type AdminPeer, type Registration, startAdminPeer } from './admin-peer.ts';
@@ -85,7 +84,9 @@ test('a secured service is read with the credentials that it sent, and with no o
 test('the status is that of the service', async () => {
   await using well = await register();
   assert.equal(await statusOf(well.registration), 'UP');
-  await using ill = await register({}, failingModule(7));
+  const failing =
+    'export default { management: { healthChecks: { quick: () => 0, quota: async () => 7 } } };';
+  await using ill = await register({}, failing);
   assert.equal(await statusOf(ill.registration), 'DOWN');
   const seen = await ill.read('health');
   assert.ok(isModern(seen));

@@ -3,6 +3,7 @@ import type { Check } from '../check.ts';
 import { ask, assertRefused, changesNothing, create, data, path } from '../clients/graphql.ts';
 import { created, read } from '../clients/rest.ts';
 import { unique } from '../clients/unique.ts';
+import { settings } from '../modules.ts';
 
 const repeat = (count: number, part: (index: number) => string) =>
   Array.from({ length: count }, (_, i) => part(i));
@@ -75,7 +76,7 @@ export const graphqlLimitChecks: readonly Check[] = [
     heading: 'graphql-operations',
     level: 'SHOULD',
     title: 'the path is a setting',
-    needs: { env: { GRAPHQL_PATH: '/api/v2/graph' } },
+    needs: { env: settings.shownValues },
     async run(subject) {
       const options = { headers: { 'content-type': 'application/json' }, body: '{"query":"{ hello }"}' };
       const reply = await subject.graphql.send('POST', '/api/v2/graph', options);
@@ -89,7 +90,7 @@ export const graphqlLimitChecks: readonly Check[] = [
     heading: 'graphql-operations',
     level: 'SHOULD',
     title: 'with users from the database GraphQL and REST serve the same users',
-    needs: { env: { GRAPHQL_USERS: 'database' } },
+    needs: { env: settings.twoSecrets },
     async run(subject) {
       const { id, name, email } = await created(subject);
       const found = await data(subject, `{ user(id: "${id}") { id name email } }`);

@@ -23,7 +23,7 @@ export const graphqlUserChecks: readonly Check[] = [
     heading: 'graphql-user',
     level: 'MUST',
     title: 'at the start there are exactly two users, "1" and "2"',
-    needs: { virgin: true },
+    needs: { place: 'first' },
     async run(subject) {
       const found = await users(subject);
       assert.deepEqual(
@@ -41,7 +41,7 @@ export const graphqlUserChecks: readonly Check[] = [
     heading: 'graphql-user',
     level: 'MUST',
     title: 'the first created user is "3", the second "4"',
-    needs: { virgin: true },
+    needs: { place: 'first' },
     async run(subject) {
       assert.equal((await create(subject, 'Ada', 'ada@example.org')).id, '3');
       assert.equal((await create(subject, 'Ada', 'ada@example.org')).id, '4');
@@ -166,12 +166,12 @@ export const graphqlUserChecks: readonly Check[] = [
     heading: 'interfaces',
     level: 'MUST',
     title: 'users are in memory: after a restart there are the two of the start again',
-    needs: { virgin: true, restart: true },
+    needs: { place: 'apart', restart: true },
     async run(subject) {
       const before = await users(subject);
       await create(subject, 'Ada', 'ada@example.org');
       await subject.restart?.();
-      assert.deepEqual(await users(subject), before);
+      assert.deepEqual(await users(subject), before.slice(0, 2));
       assert.equal((await create(subject, 'Ada', 'ada@example.org')).id, '3');
     },
   },

@@ -1,13 +1,20 @@
 import assert from 'node:assert/strict';
 import type { Check, Subject } from '../check.ts';
-import { assertReport, base, get, object, standard } from '../clients/management.ts';
+import { assertReport, base, basic, get, object, standard } from '../clients/management.ts';
 import { mediaType } from '../clients/rest.ts';
-import { endpointModule, greeting } from '../modules.ts';
+import { fullModule, greeting, settings, usersModule } from '../modules.ts';
+
+const operator = basic(settings.operator.MANAGEMENT_USER, settings.operator.MANAGEMENT_PASSWORD);
 
 /** Fails unless exactly these standard endpoints answer; the other ones are 404. */
-async function exposes(subject: Subject, exposed: readonly string[], at = base): Promise<void> {
+async function exposes(
+  subject: Subject,
+  exposed: readonly string[],
+  at = base,
+  headers: Record<string, string> = {},
+): Promise<void> {
   for (const name of standard) {
-    const reply = await get(subject, `${at}/${name}`);
+    const reply = await get(subject, `${at}/${name}`, headers);
     if (exposed.includes(name)) assertReport(reply, name);
     else assert.equal(reply.status, 404, `${at}/${name}`);
   }
@@ -35,7 +42,7 @@ export const managementExposureChecks: readonly Check[] = [
     heading: 'management-endpoints',
     level: 'MUST',
     title: 'an include list of one endpoint exposes that one',
-    needs: { env: { MANAGEMENT_INCLUDE: 'metrics' } },
+    needs: { env: settings.twoSecrets },
     run: (subject) => exposes(subject, ['metrics']),
   },
   {
@@ -43,7 +50,7 @@ export const managementExposureChecks: readonly Check[] = [
     heading: 'management-endpoints',
     level: 'MUST',
     title: 'the include list * exposes all endpoints, the additional ones too',
-    needs: { env: { MANAGEMENT_INCLUDE: '*' }, module: endpointModule },
+    needs: { env: settings.secret, module: fullModule },
     async run(subject) {
       await exposes(subject, standard);
       assert.equal((await get(subject, `${base}/greeting`)).text, greeting);
@@ -63,17 +70,17 @@ export const managementExposureChecks: readonly Check[] = [
     heading: 'management-endpoints',
     level: 'SHOULD',
     title: 'spaces around the names of a list do not matter',
-    needs: { env: { MANAGEMENT_INCLUDE: ' health , env ' } },
-    run: (subject) => exposes(subject, ['health', 'env']),
+    needs: { env: settings.deepPath },
+    run: (subject) => exposes(subject, ['health', 'env'], '/internal/ops'),
   },
   {
     id: 'MGMT-46',
     heading: 'management-endpoints',
     level: 'MUST',
     title: 'the base path is configured on its own, apart from the include list',
-    needs: { env: { MANAGEMENT_BASE_PATH: '/manage', MANAGEMENT_INCLUDE: 'health,metrics' } },
+    needs: { env: settings.operatorElsewhere },
     async run(subject) {
-      await exposes(subject, ['health', 'metrics'], '/manage');
+      await exposes(subject, ['health', 'metrics'], '/manage', operator);
       await exposes(subject, []);
     },
   },
@@ -82,10 +89,10 @@ export const managementExposureChecks: readonly Check[] = [
     heading: 'management-endpoints',
     level: 'SHOULD',
     title: 'the base path may be /',
-    needs: { env: { MANAGEMENT_BASE_PATH: '/' } },
+    needs: { env: settings.operatorAtRoot, module: usersModule },
     async run(subject) {
-      await exposes(subject, standard, '');
-      await exposes(subject, []);
+      await exposes(subject, standard, '', operator);
+      await exposes(subject, [], base, operator);
     },
   },
   {
@@ -93,10 +100,11 @@ export const managementExposureChecks: readonly Check[] = [
     heading: 'management-endpoints',
     level: 'SHOULD',
     title: 'the base path may have several segments',
-    needs: { env: { MANAGEMENT_BASE_PATH: '/internal/ops' } },
+    needs: { env: settings.deepPath },
     async run(subject) {
-      await exposes(subject, standard, '/internal/ops');
+      await exposes(subject, ['health', 'env'], '/internal/ops');
       await exposes(subject, [], '/internal');
+      await exposes(subject, []);
     },
   },
   {
@@ -104,7 +112,7 @@ export const managementExposureChecks: readonly Check[] = [
     heading: 'management-endpoints',
     level: 'MUST',
     title: 'an additional endpoint is registered under its own id and returns its plain string',
-    needs: { env: { MANAGEMENT_INCLUDE: 'greeting,later' }, module: endpointModule },
+    needs: { env: { MANAGEMENT_INCLUDE: 'greeting,later' }, module: fullModule },
     async run(subject) {
       const reply = await get(subject, `${base}/greeting`);
       assert.equal(reply.status, 200);
@@ -118,7 +126,7 @@ export const managementExposureChecks: readonly Check[] = [
     heading: 'management-endpoints',
     level: 'SHOULD',
     title: 'an additional endpoint answers plain text, also when JSON is asked for',
-    needs: { env: { MANAGEMENT_INCLUDE: '*' }, module: endpointModule },
+    needs: { module: fullModule },
     async run(subject) {
       for (const accept of ['*/*', 'text/plain', 'application/json']) {
         const reply = await get(subject, `${base}/greeting`, { accept });
@@ -133,7 +141,7 @@ export const managementExposureChecks: readonly Check[] = [
     heading: 'management-endpoints',
     level: 'SHOULD',
     title: 'an additional endpoint that fails is 500 and tells nothing',
-    needs: { env: { MANAGEMENT_INCLUDE: '*' }, module: endpointModule },
+    needs: { module: fullModule },
     async run(subject) {
       const reply = await get(subject, `${base}/broken`);
       assert.equal(reply.status, 500);
@@ -146,7 +154,7 @@ export const managementExposureChecks: readonly Check[] = [
     heading: 'management-endpoints',
     level: 'SHOULD',
     title: 'an additional endpoint that the include list does not name is 404',
-    needs: { env: { MANAGEMENT_INCLUDE: standard.join(',') }, module: endpointModule },
+    needs: { env: { MANAGEMENT_INCLUDE: standard.join(',') }, module: fullModule },
     async run(subject) {
       await exposes(subject, standard);
       for (const id of ['greeting', 'later'])
@@ -158,7 +166,7 @@ export const managementExposureChecks: readonly Check[] = [
     heading: 'management-endpoints',
     level: 'SHOULD',
     title: 'an additional endpoint is exposed while nobody sets an include list',
-    needs: { module: endpointModule },
+    needs: { module: fullModule },
     async run(subject) {
       await exposes(subject, standard);
       assert.equal((await get(subject, `${base}/greeting`)).status, 200);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { waitFor } from '../../support/wait-for.ts';
 import type { Check, Subject } from '../check.ts';
 import { asObject, base, get, holds, object } from '../clients/management.ts';
-import { changingModule, failingModule, healthyModule, throwingModule } from '../modules.ts';
+import { fullModule } from '../modules.ts';
 
 const health = `${base}/health`;
 
@@ -12,6 +12,17 @@ async function isUp(subject: Subject): Promise<void> {
     const reply = await get(subject, health);
     return reply.status === 200 && asObject(reply.json()).status === 'UP';
   });
+}
+
+/** Runs `check` while one health check, which was healthy, fails as the custom endpoint makes it. */
+async function whileBroken(subject: Subject, endpoint: string, check: () => Promise<void>): Promise<void> {
+  await isUp(subject);
+  assert.equal((await get(subject, `${base}/${endpoint}`)).text, 'broken');
+  try {
+    await check();
+  } finally {
+    await get(subject, `${base}/repair`);
+  }
 }
 
 /** UP, DOWN and what is behind it. */
@@ -28,7 +39,7 @@ export const managementHealthChecks: readonly Check[] = [
     heading: 'health-status',
     level: 'MUST',
     title: 'health is UP while every custom check returns 0',
-    needs: { module: healthyModule },
+    needs: { module: fullModule },
     run: isUp,
   },
   {
@@ -36,57 +47,61 @@ export const managementHealthChecks: readonly Check[] = [
     heading: 'health-status',
     level: 'MUST',
     title: 'a custom check that returns another code reports DOWN with that code as a detail',
-    needs: { module: failingModule(8_437) },
-    async run(subject) {
-      const body = asObject((await get(subject, health)).json());
-      assert.equal(body.status, 'DOWN');
-      assert.ok(holds(body, 8_437) || holds(body, '8437'), JSON.stringify(body));
-    },
+    needs: { module: fullModule },
+    run: (subject) =>
+      whileBroken(subject, 'break', async () => {
+        const body = asObject((await get(subject, health)).json());
+        assert.equal(body.status, 'DOWN');
+        assert.ok(holds(body, 8_437) || holds(body, '8437'), JSON.stringify(body));
+      }),
   },
   {
     id: 'MGMT-04',
     heading: 'health-status',
     level: 'SHOULD',
     title: 'a negative code is a failure too, and DOWN is 503',
-    needs: { module: failingModule(-1) },
-    async run(subject) {
-      const body = await object(subject, health, 503);
-      assert.equal(body.status, 'DOWN');
-      assert.ok(holds(body, -1) || holds(body, '-1'), JSON.stringify(body));
-    },
+    needs: { module: fullModule },
+    run: (subject) =>
+      whileBroken(subject, 'negate', async () => {
+        const body = await object(subject, health, 503);
+        assert.equal(body.status, 'DOWN');
+        assert.ok(holds(body, -1) || holds(body, '-1'), JSON.stringify(body));
+      }),
   },
   {
     id: 'MGMT-05',
     heading: 'health-status',
     level: 'SHOULD',
     title: 'the failing check is named as a DOWN component, the passing one as UP',
-    needs: { module: failingModule(8_437) },
-    async run(subject) {
-      const components = asObject((await object(subject, health, 503)).components);
-      assert.equal(asObject(components.quick).status, 'UP');
-      const quota = asObject(components.quota);
-      assert.equal(quota.status, 'DOWN');
-      assert.ok(holds(quota.details, 8_437), JSON.stringify(quota));
-    },
+    needs: { module: fullModule },
+    run: (subject) =>
+      whileBroken(subject, 'break', async () => {
+        const components = asObject((await object(subject, health, 503)).components);
+        assert.equal(asObject(components.quick).status, 'UP');
+        const pump = asObject(components.pump);
+        assert.equal(pump.status, 'DOWN');
+        assert.ok(holds(pump.details, 8_437), JSON.stringify(pump));
+      }),
   },
   {
     id: 'MGMT-06',
     heading: 'health-status',
     level: 'MUST',
     title: 'a check that throws is a check that fails: DOWN',
-    needs: { module: throwingModule },
-    async run(subject) {
-      const reply = await get(subject, health);
-      assert.equal(asObject(reply.json()).status, 'DOWN');
-      assert.doesNotMatch(reply.text, /\bat .+:\d+:\d+|node_modules|portico\.config/);
-    },
+    needs: { module: fullModule },
+    run: (subject) =>
+      whileBroken(subject, 'explode', async () => {
+        const reply = await get(subject, health);
+        assert.equal(asObject(reply.json()).status, 'DOWN');
+        assert.doesNotMatch(reply.text, /\bat .+:\d+:\d+|node_modules|portico\.config/);
+      }),
   },
   {
     id: 'MGMT-07',
     heading: 'health-status',
     level: 'SHOULD',
     title: 'health follows its checks from UP to DOWN and back',
-    needs: { module: changingModule, env: { MANAGEMENT_INCLUDE: '*' }, virgin: true },
+    needs: { module: fullModule },
     async run(subject) {
       const becomes = (status: string) =>
         waitFor(`health ${status}`, async () => {
@@ -117,10 +132,11 @@ export const managementHealthChecks: readonly Check[] = [
     heading: 'health-status',
     level: 'SHOULD',
     title: 'a failing custom check does not make the process look dead',
-    needs: { module: failingModule(8_437) },
-    async run(subject) {
-      assert.equal((await get(subject, health)).status, 503);
-      assert.equal((await get(subject, '/livez')).status, 200);
-    },
+    needs: { module: fullModule },
+    run: (subject) =>
+      whileBroken(subject, 'break', async () => {
+        assert.equal((await get(subject, health)).status, 503);
+        assert.equal((await get(subject, '/livez')).status, 200);
+      }),
   },
 ];

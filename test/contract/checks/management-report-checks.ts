@@ -2,8 +2,9 @@ import assert from 'node:assert/strict';
 import type { Check, Reply } from '../check.ts';
 import { asObject, assertReport, base, get, object, standard } from '../clients/management.ts';
 import { mediaType } from '../clients/rest.ts';
+import { settings } from '../modules.ts';
 
-const canary = 'canary-7f3d51c0';
+const canary = settings.shownValues.WEBHOOK_SECRET;
 
 /** Every property of every source: its name and its value. */
 function properties(env: Record<string, unknown>): readonly (readonly [name: string, value: unknown])[] {
@@ -90,7 +91,7 @@ export const managementReportChecks: readonly Check[] = [
     heading: 'management-bodies',
     level: 'SHOULD',
     title: 'the profiles that are set are the active ones',
-    needs: { env: { PROFILES: 'production,blue' } },
+    needs: { env: settings.shownValues },
     async run(subject) {
       assert.deepEqual((await object(subject, `${base}/env`)).activeProfiles, ['production', 'blue']);
     },
@@ -109,10 +110,7 @@ export const managementReportChecks: readonly Check[] = [
     heading: 'management-bodies',
     level: 'SHOULD',
     title: 'values that are shown on demand never include secrets, nor does any other reply or the log',
-    needs: {
-      env: { MANAGEMENT_SHOW_VALUES: 'always', WEBHOOK_SECRET: canary, LOG_LEVEL: 'info' },
-      logs: true,
-    },
+    needs: { env: settings.shownValues, logs: true },
     async run(subject) {
       const reply = await get(subject, `${base}/env`);
       assert.ok(!reply.text.includes(canary));

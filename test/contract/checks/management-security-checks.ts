@@ -4,10 +4,11 @@ import { users } from '../clients/graphql.ts';
 import { assertReport, base, basic, get, standard } from '../clients/management.ts';
 import { created } from '../clients/rest.ts';
 import { assertReceived, deliver } from '../clients/webhook.ts';
-import { usersModule } from '../modules.ts';
+import { settings, usersModule } from '../modules.ts';
 
-const password = 'pass:with:colons and spaces';
-const env = { MANAGEMENT_USER: 'operator', MANAGEMENT_PASSWORD: password, MANAGEMENT_ROLE: 'OPERATOR' };
+const password = settings.operator.MANAGEMENT_PASSWORD;
+const secured = { env: settings.operator };
+const securedAtRoot = { env: settings.operatorAtRoot, module: usersModule };
 const right = basic('operator', password);
 
 /** Paths under the base path, whether there is something or not. */
@@ -70,7 +71,7 @@ export const managementSecurityChecks: readonly Check[] = [
     heading: 'authentication',
     level: 'MUST',
     title: 'when secured, nothing under the base path is served without credentials',
-    needs: { env },
+    needs: secured,
     async run(subject) {
       assertReport(await get(subject, `${base}/health`, right), 'health');
       for (const path of covered) {
@@ -85,7 +86,7 @@ export const managementSecurityChecks: readonly Check[] = [
     heading: 'errors',
     level: 'SHOULD',
     title: 'the refusal is 401 with a Basic challenge, on unknown paths and for every method too',
-    needs: { env },
+    needs: secured,
     async run(subject) {
       assertReport(await get(subject, `${base}/health`, right), 'health');
       for (const path of covered) assertChallenged(await get(subject, base + path), path);
@@ -99,7 +100,7 @@ export const managementSecurityChecks: readonly Check[] = [
     heading: 'authentication',
     level: 'MUST',
     title: 'the configured user name and password open every endpoint',
-    needs: { env },
+    needs: secured,
     async run(subject) {
       for (const name of standard) {
         assertReport(await get(subject, `${base}/${name}`, right), name);
@@ -112,7 +113,7 @@ export const managementSecurityChecks: readonly Check[] = [
     heading: 'authentication',
     level: 'MUST',
     title: 'wrong credentials are refused like missing ones',
-    needs: { env },
+    needs: secured,
     async run(subject) {
       assertReport(await get(subject, `${base}/health`, right), 'health');
       const encode = (text: string) => Buffer.from(text).toString('base64');
@@ -144,7 +145,7 @@ export const managementSecurityChecks: readonly Check[] = [
     heading: 'authentication',
     level: 'MUST',
     title: 'all other paths are open',
-    needs: { env },
+    needs: secured,
     async run(subject) {
       for (const path of ['/livez', '/readyz', '/', '/nothing', '/actuatorx', '/health']) {
         const reply = await get(subject, path);
@@ -160,7 +161,7 @@ export const managementSecurityChecks: readonly Check[] = [
     heading: 'authentication',
     level: 'MUST',
     title: 'no other spelling of a path gets past the guard',
-    needs: { env },
+    needs: secured,
     async run(subject) {
       assertReport(await get(subject, `${base}/health`, right), 'health');
       for (const path of disguised) {
@@ -175,12 +176,12 @@ export const managementSecurityChecks: readonly Check[] = [
     heading: 'authentication',
     level: 'SHOULD',
     title: 'right credentials without the configured role are 403',
-    needs: { env, module: usersModule },
+    needs: securedAtRoot,
     async run(subject) {
-      const reply = await get(subject, `${base}/health`, basic('guest', 'guest-password'));
+      const reply = await get(subject, '/health', basic('guest', 'guest-password'));
       assert.equal(reply.status, 403);
       assert.doesNotMatch(reply.text, /"UP"/);
-      assertChallenged(await get(subject, `${base}/health`, basic('guest', 'wrong')), 'wrong password');
+      assertChallenged(await get(subject, '/health', basic('guest', 'wrong')), 'wrong password');
     },
   },
   {
@@ -188,11 +189,11 @@ export const managementSecurityChecks: readonly Check[] = [
     heading: 'authentication',
     level: 'SHOULD',
     title: 'any user who has the configured role is let in',
-    needs: { env, module: usersModule },
+    needs: securedAtRoot,
     async run(subject) {
       for (const headers of [basic('second', 'second-password'), right]) {
-        assertChallenged(await get(subject, `${base}/health`), 'no credentials');
-        assertReport(await get(subject, `${base}/health`, headers), 'health');
+        assertChallenged(await get(subject, '/health'), 'no credentials');
+        assertReport(await get(subject, '/health', headers), 'health');
       }
     },
   },
@@ -201,7 +202,7 @@ export const managementSecurityChecks: readonly Check[] = [
     heading: 'authentication',
     level: 'MUST',
     title: 'every path under a configured base path is covered, the former base path is open',
-    needs: { env: { ...env, MANAGEMENT_BASE_PATH: '/manage' } },
+    needs: { env: settings.operatorElsewhere },
     async run(subject) {
       assertChallenged(await get(subject, '/manage/health'), '/manage/health');
       assertChallenged(await get(subject, '/manage/nothing'), '/manage/nothing');
@@ -214,7 +215,7 @@ export const managementSecurityChecks: readonly Check[] = [
     heading: 'authentication',
     level: 'SHOULD',
     title: 'with the base path / the endpoints are covered and the probes still open',
-    needs: { env: { ...env, MANAGEMENT_BASE_PATH: '/' } },
+    needs: securedAtRoot,
     async run(subject) {
       for (const path of ['/health', '/env', '/nothing', '/'])
         assertChallenged(await get(subject, path), path);
@@ -227,7 +228,7 @@ export const managementSecurityChecks: readonly Check[] = [
     heading: 'authentication',
     level: 'SHOULD',
     title: 'the scheme is read in any case, and names and passwords are UTF-8',
-    needs: { env: { ...env, MANAGEMENT_USER: 'Жанна', MANAGEMENT_PASSWORD: 'pässwörd😀' } },
+    needs: { env: settings.beyondAscii },
     async run(subject) {
       assertChallenged(await get(subject, `${base}/health`, basic('Жанна', 'passwörd😀')), 'wrong');
       const { authorization } = basic('Жанна', 'pässwörd😀');
@@ -242,7 +243,7 @@ export const managementSecurityChecks: readonly Check[] = [
     heading: 'interfaces',
     level: 'MUST',
     title: 'credentials of the management interface guard no other interface',
-    needs: { env },
+    needs: secured,
     async run(subject) {
       await created(subject);
       assertReceived(await deliver(subject, { event: 'new_commit', data: {} }));

@@ -116,7 +116,7 @@ export const restIdChecks: readonly Check[] = [
     heading: 'rest-user',
     level: 'SHOULD',
     title: 'the id of a deleted user is not given again after a restart, even when the store is empty',
-    needs: { virgin: true, restart: true },
+    needs: { place: 'apart', restart: true },
     async run(subject) {
       await created(subject);
       const last = await created(subject);
@@ -131,7 +131,7 @@ export const restIdChecks: readonly Check[] = [
     heading: 'interfaces',
     level: 'MUST',
     title: 'users are kept in a store: they outlive a restart, as updated and deleted',
-    needs: { virgin: true, restart: true },
+    needs: { place: 'apart', restart: true },
     async run(subject) {
       const users = [await created(subject), await created(subject), await created(subject)] as const;
       const next = person();

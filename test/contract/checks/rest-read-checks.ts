@@ -145,7 +145,7 @@ export const restReadChecks: readonly Check[] = [
     heading: 'rest-routes',
     level: 'SHOULD',
     title: 'without users the list is an empty array',
-    needs: { virgin: true },
+    needs: { place: 'apart' },
     async run(subject) {
       await created(subject);
       await created(subject);
@@ -158,7 +158,7 @@ export const restReadChecks: readonly Check[] = [
     id: 'REST-10',
     heading: 'rest-routes',
     level: 'MUST',
-    needs: { virgin: true },
+    needs: { place: 'apart' },
     title: 'the list holds every one of 1,200 users, of which 100 at a time were created at the same time',
     async run(subject) {
       const people = Array.from({ length: 1_200 }, person);

@@ -82,7 +82,7 @@ export const restTextChecks: readonly Check[] = [
     heading: 'rest-user',
     level: 'MUST',
     title: 'any text is still the same after a restart',
-    needs: { virgin: true, restart: true },
+    needs: { place: 'apart', restart: true },
     async run(subject) {
       for (const text of texts) await post(subject, { name: text, email: `${text}@example.org` });
       await subject.restart?.();

@@ -3,9 +3,9 @@ import { waitFor } from '../../support/wait-for.ts';
 import type { Check } from '../check.ts';
 import { unique } from '../clients/unique.ts';
 import { assertReceived, type Call, calls, deliver, handled, loggedAsUnhandled } from '../clients/webhook.ts';
-import { handlerModule, waitingModule } from '../modules.ts';
+import { fullModule, waitingModule } from '../modules.ts';
 
-const needs = { module: handlerModule, env: { MANAGEMENT_INCLUDE: '*' } };
+const needs = { module: fullModule };
 
 /** Handlers of the user's own, and what is kept until they have run. */
 export const webhookHandlerChecks: readonly Check[] = [
@@ -58,7 +58,7 @@ export const webhookHandlerChecks: readonly Check[] = [
     heading: 'events',
     level: 'SHOULD',
     title: 'the answer does not wait for the handler',
-    needs: { ...needs, virgin: true },
+    needs,
     async run(subject) {
       const token = unique('held');
       assertReceived(await deliver(subject, { event: 'order_held', data: { token } }));
@@ -75,7 +75,7 @@ export const webhookHandlerChecks: readonly Check[] = [
     heading: 'events',
     level: 'SHOULD',
     title: 'a handler that throws changes neither the answer nor the handling of later deliveries',
-    needs: { ...needs, virgin: true },
+    needs,
     async run(subject) {
       const token = unique('broken');
       assertReceived(await deliver(subject, { event: 'order_broken', data: { token } }));
@@ -109,7 +109,7 @@ export const webhookHandlerChecks: readonly Check[] = [
     heading: 'webhook-receipt',
     level: 'SHOULD',
     title: 'deliveries that still wait when the service stops are handled after the restart, each once',
-    needs: { module: waitingModule, env: { MANAGEMENT_INCLUDE: '*' }, virgin: true, restart: true },
+    needs: { module: waitingModule, env: { MANAGEMENT_INCLUDE: '*' }, restart: true },
     async run(subject) {
       const management = (path: string) => subject.management.send('GET', path);
       const tokens = Array.from({ length: 500 }, () => unique('waiting'));
@@ -146,16 +146,18 @@ export const webhookHandlerChecks: readonly Check[] = [
     heading: 'events',
     level: 'SHOULD',
     title: '200 deliveries at the same time are all acknowledged and each is handled once',
-    needs: { ...needs, virgin: true },
+    needs,
     async run(subject) {
       const tokens = Array.from({ length: 200 }, () => unique('burst'));
+      const isBurst = (token: string) => token.startsWith('burst-');
       const replies = await Promise.all(
         tokens.map((token) => deliver(subject, { event: 'order_placed', data: { token } })),
       );
       for (const reply of replies) assertReceived(reply);
-      await waitFor('200 calls', async () => (await calls(subject)).length >= 200);
-      const seen = (await calls(subject)).map(({ data }) => (data as { token: string }).token);
-      assert.deepEqual(seen.toSorted(), tokens.toSorted());
+      const seen = async () =>
+        (await calls(subject)).map(({ data }) => (data as { token: string }).token).filter(isBurst);
+      await waitFor('200 calls', async () => (await seen()).length >= 200);
+      assert.deepEqual((await seen()).toSorted(), tokens.toSorted());
     },
   },
   {
@@ -163,12 +165,14 @@ export const webhookHandlerChecks: readonly Check[] = [
     heading: 'events',
     level: 'SHOULD',
     title: 'a handler that threw is called again with the same delivery until it succeeds',
-    needs: { ...needs, virgin: true },
+    needs,
     async run(subject) {
       const token = unique('again');
       assertReceived(await deliver(subject, { event: 'order_flaky', data: { token } }));
-      await waitFor('a second call', async () => (await calls(subject)).length >= 2, 3_000);
-      const [first, second] = await calls(subject);
+      const mine = async () =>
+        (await calls(subject)).filter(({ data }) => JSON.stringify(data).includes(token));
+      await waitFor('a second call', async () => (await mine()).length >= 2, 3_000);
+      const [first, second] = await mine();
       assert.deepEqual(second, first);
     },
   },

@@ -11,10 +11,10 @@ import {
   handled,
   loggedAsUnhandled,
 } from '../clients/webhook.ts';
-import { handlerModule } from '../modules.ts';
+import { fullModule, settings } from '../modules.ts';
 
-const secret = 'The-Shared-Secret-1';
-const env = { WEBHOOK_SECRET: secret };
+const secret = settings.secret.WEBHOOK_SECRET;
+const needs = { env: settings.secret, module: fullModule };
 const wrong = [
   'wrong',
   '',
@@ -39,7 +39,7 @@ export const webhookSecretChecks: readonly Check[] = [
     heading: 'webhook-receipt',
     level: 'MUST',
     title: 'when secured, a missing token is 401 with exactly "Unauthorized"',
-    needs: { env },
+    needs,
     async run(subject) {
       assertReceived(await deliver(subject, { event: 'new_commit', data: {} }, secret));
       assertUnauthorized(await deliver(subject, { event: 'new_commit', data: {} }));
@@ -51,7 +51,7 @@ export const webhookSecretChecks: readonly Check[] = [
     heading: 'webhook-receipt',
     level: 'MUST',
     title: 'when secured, a token that differs in anything is 401 with exactly "Unauthorized"',
-    needs: { env },
+    needs,
     async run(subject) {
       assertReceived(await deliver(subject, { event: 'new_commit', data: {} }, secret));
       for (const token of wrong) assertUnauthorized(await deliver(subject, { event: 'new_commit' }, token));
@@ -62,7 +62,7 @@ export const webhookSecretChecks: readonly Check[] = [
     heading: 'webhook-receipt',
     level: 'MUST',
     title: 'the right token is 200, and the event is processed by its kind',
-    needs: { env, logs: true },
+    needs: { ...needs, logs: true },
     async run(subject) {
       for (const event of ['new_commit', 'payment_received']) {
         assertReceived(await deliver(subject, { event, data: {} }, secret));
@@ -77,7 +77,7 @@ export const webhookSecretChecks: readonly Check[] = [
     heading: 'webhook-receipt',
     level: 'MUST',
     title: 'a refused event is not processed: no handler runs and no log entry names it',
-    needs: { env: { ...env, MANAGEMENT_INCLUDE: '*' }, module: handlerModule, logs: true },
+    needs: { ...needs, logs: true },
     async run(subject) {
       const token = unique('refused');
       const body = { event: 'order_placed', data: { token } };
@@ -98,7 +98,7 @@ export const webhookSecretChecks: readonly Check[] = [
     heading: 'webhook-receipt',
     level: 'MUST',
     title: 'a wrong token is 401 whatever the body is: malformed, empty or huge',
-    needs: { env },
+    needs,
     async run(subject) {
       assertReceived(await deliver(subject, { event: 'new_commit', data: {} }, secret));
       for (const body of ['{', '', '\u0000', '['.repeat(10_000), 'x'.repeat(60_000)]) {
@@ -114,7 +114,7 @@ export const webhookSecretChecks: readonly Check[] = [
     heading: 'authentication',
     level: 'SHOULD',
     title: 'while a secret is rotated each of several is right, and nothing else',
-    needs: { env: { WEBHOOK_SECRET: 'the-old-one,the-new-one' } },
+    needs: { env: settings.twoSecrets },
     async run(subject) {
       const body = { event: 'new_commit', data: {} };
       for (const token of ['the-old-one', 'the-new-one']) assertReceived(await deliver(subject, body, token));
@@ -136,7 +136,7 @@ export const webhookSecretChecks: readonly Check[] = [
     heading: 'webhook-receipt',
     level: 'MUST',
     title: 'the token counts only in the header x-webhook-token, whose name is in any case',
-    needs: { env },
+    needs,
     async run(subject) {
       const options = { body: '{"event":"new_commit","data":{}}' };
       const send = (headers: Record<string, string>, query = '') =>
@@ -153,7 +153,7 @@ export const webhookSecretChecks: readonly Check[] = [
     heading: 'authentication',
     level: 'SHOULD',
     title: 'the secret and tokens that were sent are in no log entry',
-    needs: { env, logs: true },
+    needs: { ...needs, logs: true },
     async run(subject) {
       const token = unique('guess');
       await deliver(subject, { event: 'new_commit', data: {} }, token);
@@ -170,7 +170,7 @@ export const webhookSecretChecks: readonly Check[] = [
     heading: 'authentication',
     level: 'SHOULD',
     title: 'a secret beyond ASCII matches when the sender writes it in UTF-8',
-    needs: { env: { WEBHOOK_SECRET: 'Schlüssel-ключ' } },
+    needs: { env: settings.beyondAscii },
     async run(subject) {
       // Header bytes go out as Latin-1: this is how the UTF-8 bytes of a text get into one.
       const bytes = (text: string) => Buffer.from(text, 'utf8').toString('latin1');
@@ -184,7 +184,7 @@ export const webhookSecretChecks: readonly Check[] = [
     heading: 'webhook-receipt',
     level: 'SHOULD',
     title: 'the token is checked before the body is read: the 401 does not wait for it',
-    needs: { env, socket: true },
+    needs: { ...needs, socket: true },
     async run(subject) {
       const head = 'POST /webhook HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000';
       for (const token of ['', '\r\nX-Webhook-Token: wrong']) {

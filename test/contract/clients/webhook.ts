@@ -50,7 +50,7 @@ export function assertNeverLogged(subject: Subject, text: string): void {
   assert.equal(found, undefined, `${text} is in the log`);
 }
 
-/** What a handler was called with, as the module of `handlerModule` shows it. */
+/** What a handler was called with, as `fullModule` shows it. */
 export interface Call {
   readonly id: string;
   readonly event: string;

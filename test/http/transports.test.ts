@@ -1,7 +1,12 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { after, test } from 'node:test';
 import { almostPlain, pieces } from '../support/odd-requests.ts';
-import { type AskOptions, DELIVERY, startTransportTwins } from '../support/transport-twins.ts';
+import {
+  type AskOptions,
+  DELIVERY,
+  startTransportTwins,
+  type TransportTwins,
+} from '../support/transport-twins.ts';
 import { latestDelivery, listedRoutes, sameCounts, sameExchanges } from '../support/twin-records.ts';
 import { JSON_LABEL } from './door-requests.ts';
 import { addContents, configModule, doorSamples, env, managementSamples } from './samples.ts';
@@ -16,14 +21,26 @@ const pairs: readonly (readonly [what: string, line: string, body: string])[] = 
   ['webhook', 'X-Webhook-Token: sesame', `{"event":"x"${' '.repeat(250 - 12)}`],
 ];
 
+async function openTwins(): Promise<TransportTwins> {
+  const twins = await startTransportTwins({ env, module: configModule() });
+  await addContents(twins);
+  return twins;
+}
+
+/** One pair per door, because requests to one of them change nothing that another one shows. */
+const pairOf = new Map<string, TransportTwins>();
+after(async () => {
+  for (const twins of pairOf.values()) await twins[Symbol.asyncDispose]();
+});
+
 for (const { what, door, requests, success = /^HTTP\/1\.1 200 /, volatile = false, slow = false } of [
   ...doorSamples,
   ...managementSamples,
 ]) {
   const title = slow ? 'Fastify answers' : 'a plain request goes by the fast path';
   test(`${what}: ${title}; what differs in one thing has Fastify's reply`, async () => {
-    await using twins = await startTransportTwins({ env, module: configModule() });
-    await addContents(twins);
+    const twins = pairOf.get(door) ?? (await openTwins());
+    pairOf.set(door, twins);
     const options: AskOptions = { volatile, delivery: await latestDelivery(twins) };
     const [first, ...others] = almostPlain(requests);
     assert.ok(first);
@@ -54,8 +71,7 @@ const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
 const ACCEPTS = ['*/*', 'text/plain', 'application/json', 'application/openmetrics-text'];
 
 test('every route that a door lists has the same reply to every method and every Accept header', async () => {
-  await using twins = await startTransportTwins({ env, module: configModule() });
-  await addContents(twins);
+  await using twins = await openTwins();
   const options: AskOptions = { volatile: true, delivery: await latestDelivery(twins) };
   const routes = await listedRoutes(twins.fast);
   assert.deepEqual(await listedRoutes(twins.fastify), routes);

@@ -1,5 +1,5 @@
 /** What the replies of the management door say of their moment, and what stands in its place. */
-const MOMENTS: readonly (readonly [RegExp, string])[] = [
+const MOMENTS: readonly (readonly [RegExp, string | ((found: string) => string)])[] = [
   // health
   [/(?<="total":\d+,"free":)\d+/g, 'N'],
   // Unknown in the first ten seconds.
@@ -18,7 +18,7 @@ const MOMENTS: readonly (readonly [RegExp, string])[] = [
   [/^\{"window":"\d+[mh]","interval":.*\}$/g, 'HISTORY'],
   [/(?<=^\{"(?:requests|lines)":\[)\{.*\}(?=\]\}$)/g, ''],
   // eventloop
-  [/(?<=^\{"window":")[^"]+|(?<=^\{"window":.*":)[\d.]+/g, 'N'],
+  [/^\{"window":.*\}$/, (text) => text.replace(/(?<="window":")[^"]+|(?<=":)[\d.]+/g, 'N')],
   // threaddump: the stack ends in the transport.
   [
     /"threadState":"RUNNABLE"(.*?)"inNative":(?:true|false)(.*?)"stackTrace":\[.*?\](?=,"lockedMonitors")/g,
@@ -57,7 +57,11 @@ function replyWithoutMoment(reply: string): string {
 }
 
 function lasting(text: string): string {
-  return MOMENTS.reduce((rest, [moment, instead]) => rest.replace(moment, instead), text);
+  return MOMENTS.reduce(
+    (rest, [moment, instead]) =>
+      typeof instead === 'string' ? rest.replace(moment, instead) : rest.replace(moment, instead),
+    text,
+  );
 }
 
 /** The chunks of a chunked body as one text. */

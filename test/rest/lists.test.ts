@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
+import { after, before, describe, test } from 'node:test';
 import { idsOf, type RestDoor, restDoors } from './support/rest-door.ts';
 
 /** Names that a locale would sort otherwise, equal ones, and such that differ in case alone. */
@@ -16,8 +16,11 @@ const PEOPLE = [
   ['ada', 'third@example.net'],
 ] as const;
 
-async function people(door: RestDoor): Promise<void> {
+/** A door with these people, for some tests of which the last ones change them. */
+async function openWithPeople(open: () => Promise<RestDoor>): Promise<RestDoor> {
+  const door = await open();
   for (const [name, email] of PEOPLE) await door.create(name, email);
+  return door;
 }
 
 /** The ids of all pages, and the ids on the way back. */
@@ -65,9 +68,13 @@ const FILTERS: Readonly<Record<string, (name: string, email: string, id: number)
 for (const [engine, open] of Object.entries(restDoors)) {
   for (const search of ['none', 'keys', 'text'] as const) {
     describe(`lists on ${engine}, indexed for ${search}`, () => {
+      let door: RestDoor;
+      before(async () => {
+        door = await openWithPeople(() => open({ REST_SEARCH: search }));
+      });
+      after(() => door[Symbol.asyncDispose]());
+
       test('pages follow each other in every order, there and back', async () => {
-        await using door = await open({ REST_SEARCH: search });
-        await people(door);
         const all = PEOPLE.map(([name, email], i) => ({ id: i + 1, name, email }));
         for (const sort of [
           'id',
@@ -105,8 +112,6 @@ for (const [engine, open] of Object.entries(restDoors)) {
       });
 
       test('each filter finds what a look at all users finds, page by page and counted', async () => {
-        await using door = await open({ REST_SEARCH: search });
-        await people(door);
         for (const [filter, matches] of Object.entries(FILTERS)) {
           const expected = PEOPLE.flatMap(([name, email], i) => (matches(name, email, i + 1) ? [i + 1] : []));
           assert.ok(expected.length > 0, filter);
@@ -124,8 +129,6 @@ for (const [engine, open] of Object.entries(restDoors)) {
       });
 
       test('users that are changed or removed are found as they are', async () => {
-        await using door = await open({ REST_SEARCH: search });
-        await people(door);
         await door.send('PUT', '/update/1', { body: { name: 'Carol', email: 'carol@example.com' } });
         await door.send('DELETE', '/delete/7');
         const found = async (filter: string) => idsOf(await door.get(`/users?${filter}`));
@@ -138,55 +141,13 @@ for (const [engine, open] of Object.entries(restDoors)) {
   }
 
   describe(`parameters of lists on ${engine}`, () => {
-    test('the links lead to the pages around, with the same filters', async () => {
-      await using door = await open();
-      await people(door);
-      const first = await door.get('/users?limit=4&fields=name');
-      assert.deepEqual(Object.keys(first.links), ['next']);
-      const second = await door.get(first.links.next ?? '');
-      assert.deepEqual(Object.keys(second.links), ['next', 'prev', 'first']);
-      assert.equal(
-        second.text,
-        '{"status":"success","data":[{"name":"Éva"},{"name":"zed"},{"name":"Bob"},{"name":"éva"}]}',
-      );
-      const last = await door.get(second.links.next ?? '');
-      assert.deepEqual(Object.keys(last.links), ['prev', 'first']);
-      assert.equal((await door.get(last.links.first ?? '')).text, first.text);
-      const head = await door.send('HEAD', '/users?limit=4');
-      assert.match(head.headers.get('link') ?? '', /rel="next"/);
-      // A page that was emptied meanwhile.
-      for (const id of [9, 10]) await door.send('DELETE', `/delete/${id}`);
-      assert.deepEqual(idsOf(await door.get(second.links.next ?? '')), []);
+    let door: RestDoor;
+    before(async () => {
+      door = await openWithPeople(open);
     });
-
-    test('a cursor outlives a restart, and fits its list only, unchanged', async () => {
-      await using door = await open();
-      await people(door);
-      const { links } = await door.get('/users?limit=2&name=ada');
-      const next = new URL(links.next ?? '', door.url);
-      await door.service.restart();
-      assert.deepEqual(idsOf(await door.get(next.pathname + next.search)), [10]);
-      const cursor = next.searchParams.get('cursor') ?? '';
-      const flipped = `${cursor.slice(0, -1)}${cursor.endsWith('A') ? 'B' : 'A'}`;
-      for (const query of [
-        `name=bob&cursor=${cursor}`,
-        `name=ada&sort=-id&cursor=${cursor}`,
-        `cursor=${cursor}`,
-        `name=ada&cursor=${flipped}`,
-        `name=ada&cursor=${cursor}=`,
-        `name=ada&cursor=`,
-        `name=ada&cursor=${Buffer.from('[0,1]').toString('base64url')}`,
-      ]) {
-        const refused = await door.get(`/users?${query}`, { prefer: 'handling=lenient' });
-        assert.equal(refused.status, 400, query);
-        assert.equal(refused.headers.get('x-error-code'), 'INVALID_CURSOR');
-        assert.match(refused.body.message ?? '', /"cursor"/);
-      }
-    });
+    after(() => door[Symbol.asyncDispose]());
 
     test('what is unknown or wrong is refused by name, or ignored where the client is lenient', async () => {
-      await using door = await open();
-      await people(door);
       const whole = (await door.get('/users')).text;
       for (const [query, code, message] of [
         ['limits=1', 'UNKNOWN_PARAMETER', 'There is no parameter "limits"; did you mean limit?'],
@@ -225,6 +186,48 @@ for (const [engine, open] of Object.entries(restDoors)) {
       );
       const counted = await door.get('/users', { prefer: 'count=exact' });
       assert.deepEqual([counted.text, counted.headers.get('x-total-count')], [whole, '10']);
+    });
+
+    test('a cursor outlives a restart, and fits its list only, unchanged', async () => {
+      const { links } = await door.get('/users?limit=2&name=ada');
+      const next = new URL(links.next ?? '', door.url);
+      await door.service.restart();
+      assert.deepEqual(idsOf(await door.get(next.pathname + next.search)), [10]);
+      const cursor = next.searchParams.get('cursor') ?? '';
+      const flipped = `${cursor.slice(0, -1)}${cursor.endsWith('A') ? 'B' : 'A'}`;
+      for (const query of [
+        `name=bob&cursor=${cursor}`,
+        `name=ada&sort=-id&cursor=${cursor}`,
+        `cursor=${cursor}`,
+        `name=ada&cursor=${flipped}`,
+        `name=ada&cursor=${cursor}=`,
+        `name=ada&cursor=`,
+        `name=ada&cursor=${Buffer.from('[0,1]').toString('base64url')}`,
+      ]) {
+        const refused = await door.get(`/users?${query}`, { prefer: 'handling=lenient' });
+        assert.equal(refused.status, 400, query);
+        assert.equal(refused.headers.get('x-error-code'), 'INVALID_CURSOR');
+        assert.match(refused.body.message ?? '', /"cursor"/);
+      }
+    });
+
+    test('the links lead to the pages around, with the same filters', async () => {
+      const first = await door.get('/users?limit=4&fields=name');
+      assert.deepEqual(Object.keys(first.links), ['next']);
+      const second = await door.get(first.links.next ?? '');
+      assert.deepEqual(Object.keys(second.links), ['next', 'prev', 'first']);
+      assert.equal(
+        second.text,
+        '{"status":"success","data":[{"name":"Éva"},{"name":"zed"},{"name":"Bob"},{"name":"éva"}]}',
+      );
+      const last = await door.get(second.links.next ?? '');
+      assert.deepEqual(Object.keys(last.links), ['prev', 'first']);
+      assert.equal((await door.get(last.links.first ?? '')).text, first.text);
+      const head = await door.send('HEAD', '/users?limit=4');
+      assert.match(head.headers.get('link') ?? '', /rel="next"/);
+      // A page that was emptied meanwhile.
+      for (const id of [9, 10]) await door.send('DELETE', `/delete/${id}`);
+      assert.deepEqual(idsOf(await door.get(second.links.next ?? '')), []);
     });
   });
 }

@@ -3,15 +3,15 @@
  * `npm run surface` runs this file with `--update`, which rewrites those files; reviewers read their diff.
  */
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { mkdir } from 'node:fs/promises';
+import { cp, mkdir } from 'node:fs/promises';
 import { join, sep } from 'node:path';
 import { Writable } from 'node:stream';
 import { after, describe, test } from 'node:test';
-import { diff, promisify } from 'node:util';
+import { diff } from 'node:util';
 import { createService, loadConfig } from 'portico';
 import ts from 'typescript5';
+import { buildPackage } from './support/package.ts';
 import { sharedPostgres } from './support/postgres.ts';
 import { missingPostgres } from './support/postgres-binaries.ts';
 import { runCommand } from './support/run-command.ts';
@@ -128,7 +128,8 @@ const builtPackage = once(async () => {
   const folder = mkdtempSync(join(ROOT, 'build/surface-'));
   cleanup.defer(() => rmSync(folder, { recursive: true, force: true }));
   const package_ = join(folder, 'package');
-  await promisify(execFile)(process.execPath, [join(ROOT, 'scripts/build.ts'), package_]);
+  const { built } = cleanup.use(await buildPackage({ types: true }));
+  await cp(built, package_, { recursive: true, filter: (path) => path !== join(built, 'build') });
   const manifest = JSON.parse(readFileSync(join(package_, 'package.json'), 'utf8')) as Manifest;
   const entries = Object.entries(manifest.exports).flatMap(([name, target]) =>
     typeof target === 'string'

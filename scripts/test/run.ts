@@ -16,6 +16,7 @@ import { pipeline } from 'node:stream/promises';
 import { run } from 'node:test';
 import { spec } from 'node:test/reporters';
 import { parseArgs } from 'node:util';
+import { buildPackage } from '../../test/support/package.ts';
 import { startPostgres } from '../../test/support/postgres.ts';
 import { missingPostgres } from '../../test/support/postgres-binaries.ts';
 import { type Batch, batches } from './batches.ts';
@@ -23,6 +24,8 @@ import { type Batch, batches } from './batches.ts';
 const ROOT = join(import.meta.dirname, '../..');
 /** Its files share a browser. */
 const BROWSER = join(ROOT, 'test/browser/');
+/** A file that imports it needs the built package, which is built once for all of them. */
+const PACKAGE = /\bfrom '[^']*\/support\/package\.ts'/;
 const SECONDS = join(import.meta.dirname, 'seconds.json');
 const PATTERNS = [
   ...['src/**/*.test.ts', 'packages/**/*.test.ts', 'test/**/*.test.ts', 'scripts/**/*.test.ts'],
@@ -85,13 +88,18 @@ function entryOf({ name, files }: Batch): string {
 }
 
 const seconds = JSON.parse(readFileSync(SECONDS, 'utf8')) as Readonly<Record<string, number>>;
-const files = batches(ROOT, testFiles(), seconds).map(entryOf);
+const selected = testFiles();
+const files = batches(ROOT, selected, seconds).map(entryOf);
 
 if (!flags.proof) process.env.PORTICO_PROOF ??= 'short';
 process.env.PORTICO_MAIN ??= join(ROOT, 'dist/bin/portico.js');
 process.env.NODE_COMPILE_CACHE ??= join(ROOT, 'build/compile-cache');
 
 await using cleanup = new AsyncDisposableStack();
+if (selected.some((file) => PACKAGE.test(readFileSync(join(ROOT, file), 'utf8')))) {
+  process.env.PORTICO_TEST_PACKAGE = cleanup.use(await buildPackage({ types: true })).built;
+}
+
 if ((await missingPostgres()) === undefined) {
   const server = cleanup.use(await startPostgres({ settings: { max_connections: CONNECTIONS } }));
   process.env.PORTICO_TEST_POSTGRES_PORT = String(server.port);

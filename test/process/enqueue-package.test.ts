@@ -6,8 +6,8 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
 import { openDatabase } from '../../src/sql/open.ts';
-import { buildPackage } from '../support/built-package.ts';
 import { postgresUrl, withoutPostgres } from '../support/databases.ts';
+import { buildPackage } from '../support/package.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 

@@ -21,19 +21,25 @@ import {
   variablesEditor,
 } from './support.ts';
 
+type Server = Awaited<ReturnType<typeof startServer>>;
+
 describe('GraphiQL in a browser', { skip, timeout: 900_000 }, () => {
   let browser: Browser;
+  /** A page that several tests go on with, because to load it takes longer than most of them. */
+  let shared: Awaited<ReturnType<typeof openPage>> & { readonly server: Server };
+  const opened = new AsyncDisposableStack();
 
   before(async () => {
     await promisify(execFile)(process.execPath, ['scripts/build-pages.ts'], { cwd: root });
-    browser = await openBrowser();
+    browser = opened.adopt(await openBrowser(), (each) => each.close());
+    const server = opened.use(await startServer('/graphql'));
+    const context = opened.use(await browser.newContext({ viewport: { width: 1280, height: 800 } }));
+    shared = { server, ...(await openPage(context, server.url)) };
   });
-  after(() => browser?.close());
+  after(() => opened.disposeAsync());
 
   it('runs the first query, documents the schema and completes fields', async () => {
-    await using server = await startServer('/graphql');
-    await using context = await browser.newContext({ viewport: { width: 1280, height: 800 } });
-    const { page, troubles } = await openPage(context, server.url);
+    const { page, troubles, server } = shared;
     assert.equal(await page.title(), 'Portico GraphQL');
 
     assert.match(await runQuery(page), /"hello": "Hello from Portico!"[\s\S]*"name": "Ada Lovelace"/);
@@ -46,7 +52,6 @@ describe('GraphiQL in a browser', { skip, timeout: 900_000 }, () => {
       'userUpdated',
       'userDeleted',
     ]);
-    await page.screenshot({ path: `${root}build/graphiql.png` });
 
     await page.locator(queryEditor).click();
     await page.keyboard.press('ControlOrMeta+A');
@@ -54,7 +59,6 @@ describe('GraphiQL in a browser', { skip, timeout: 900_000 }, () => {
     const suggestions = page.locator('.suggest-widget.visible');
     await suggestions.getByRole('option', { name: 'users', exact: true }).waitFor();
     await suggestions.getByRole('option', { name: 'user', exact: true }).waitFor();
-    await page.screenshot({ path: `${root}build/graphiql-completion.png` });
 
     for (const worker of ['editor', 'json', 'graphql']) {
       const pattern = new RegExp(`^GET /graphql/assets/${worker}\\.worker-`);
@@ -79,17 +83,13 @@ describe('GraphiQL in a browser', { skip, timeout: 900_000 }, () => {
     await page.getByRole('tab', { name: 'CreateUser' }).click();
     await stored(page, '/api/query', 'mutation');
     assert.match(await runQuery(page), /"createUser": \{\s+"id": "3",\s+"name": "Ada"/);
-    await page.screenshot({ path: `${root}build/graphiql-dark.png` });
 
     assert.equal(server.asked.filter((request) => request === 'POST /api/query').length, 3);
     assert.deepEqual(troubles, []);
   });
 
   it('shows each event of a subscription, until it is stopped', async () => {
-    await using server = await startServer('/graphql');
-    await using context = await browser.newContext({ viewport: { width: 1280, height: 800 } });
-    const { page, troubles } = await openPage(context, server.url);
-    await page.locator(queryEditor).waitFor();
+    const { page, troubles, server } = shared;
     await page.getByRole('tab', { name: 'UserCreated' }).click();
     await stored(page, '/graphql', '# Shows each user');
     const opened = page.waitForResponse((response) => response.request().method() === 'POST');
@@ -102,7 +102,6 @@ describe('GraphiQL in a browser', { skip, timeout: 900_000 }, () => {
       await page.locator(resultLine, { hasText: name }).first().waitFor();
       assert.match(await result(page), new RegExp(`"userCreated": \\{\\s+"id": "\\d",\\s+"name": "${name}"`));
     }
-    await page.screenshot({ path: `${root}build/graphiql-subscription.png` });
     const ended = page.waitForEvent('requestfailed');
     await page.getByRole('button', { name: /^Stop query/ }).click();
     await ended;
@@ -111,49 +110,44 @@ describe('GraphiQL in a browser', { skip, timeout: 900_000 }, () => {
   });
 
   it('shows what a server answers that sends no JSON', async () => {
-    await using server = await startServer('/graphql');
-    await using context = await browser.newContext();
-    await context.route('**/graphql', (route) =>
-      route.request().method() === 'POST'
-        ? route.fulfill({ status: 502, body: '<h1>Bad gateway</h1>' })
-        : route.continue(),
-    );
-    const { page } = await openPage(context, server.url);
-    await page.locator(queryEditor).waitFor();
+    const { page } = shared;
+    await page.getByRole('tab', { name: 'UserById' }).click();
+    await stored(page, '/graphql', 'query UserById');
+    await page.route('**/graphql', (route) => route.fulfill({ status: 502, body: '<h1>Bad gateway</h1>' }));
     await page.getByRole('button', { name: /^Execute query/ }).click();
     await page.locator(resultLine, { hasText: 'message' }).first().waitFor();
     assert.match(await result(page), /"The server answered 502/);
+    await page.unroute('**/graphql');
   });
 
   it('fills a tab with a link and runs nothing by itself', async () => {
-    await using server = await startServer('/graphql');
-    await using context = await browser.newContext({ viewport: { width: 1280, height: 800 } });
+    const { page, troubles, server } = shared;
+    troubles.length = 0;
+    server.asked.length = 0;
     const query = 'mutation Make($name: String!) { createUser(name: $name, email: "a@b") { id email } }';
     const link = `${server.url}?${new URLSearchParams({ query, variables: '{"name": "Ada"', headers: '{"x":"y"}' })}`;
-    const { page, troubles } = await openPage(context, link);
+    await page.evaluate('localStorage.clear()');
+    await page.goto(link);
     await page.locator(resultLine).first().waitFor();
     assert.equal(await drawn(page, '.graphiql-query-editor'), query);
     assert.equal(await drawn(page, variablesEditor), '{"name": "Ada"');
     const tabs = page.getByRole('tab');
     assert.deepEqual(await tabs.allInnerTexts(), ['Make', 'Users', 'UserById', 'CreateUser', 'UserCreated']);
 
-    // Variables that are no JSON are not sent; corrected, they make the first user that this page creates.
+    // Variables that are no JSON are not sent; corrected, they make the next user.
     await page.getByRole('button', { name: /^Execute query/ }).click();
     await page.locator(resultLine, { hasText: 'Request not sent' }).waitFor();
     await page.locator(`${variablesEditor} .monaco-editor`).click();
     await page.keyboard.press('ControlOrMeta+End');
     await page.keyboard.type('}');
-    assert.match(await runQuery(page), /"id": "3"/);
+    assert.match(await runQuery(page), /"id": "5"/);
     const posts = server.asked.filter((request) => request.startsWith('POST'));
     assert.deepEqual(posts, ['POST /graphql', 'POST /graphql'], 'the schema and what was run');
     assert.deepEqual(troubles, []);
   });
 
   it('selects the operation that a link names, beside the tabs and without the headers of before', async () => {
-    await using server = await startServer('/graphql');
-    await using context = await browser.newContext({ viewport: { width: 1280, height: 800 } });
-    const { page, troubles } = await openPage(context, server.url);
-    await page.locator(queryEditor).waitFor();
+    const { page, troubles, server } = shared;
     // GraphiQL stores the tabs a moment later than it shows them.
     const stored = `localStorage.getItem('portico:/graphql:graphiql:tabState')?.includes('UserById') === true`;
     // The policy of the page forbids what the browser's own wait evaluates.
@@ -170,7 +164,7 @@ describe('GraphiQL in a browser', { skip, timeout: 900_000 }, () => {
     await page.goto(`${server.url}?${new URLSearchParams({ query, operationName: 'Two' })}`);
     await page.getByRole('tab', { name: 'Two', selected: true }).waitFor();
     assert.equal(await drawn(page, variablesEditor), '');
-    assert.deepEqual((await page.getByRole('tab').allInnerTexts()).slice(0, 2), ['Users', 'UserById']);
+    assert.deepEqual((await page.getByRole('tab').allInnerTexts()).slice(0, 2), ['Make', 'Users']);
     await page.locator(`${queryEditor} textarea`).first().focus();
     await page.keyboard.press('ControlOrMeta+Enter');
     await page.locator(resultLine, { hasText: 'email' }).first().waitFor();
@@ -196,7 +190,6 @@ describe('GraphiQL in a browser', { skip, timeout: 900_000 }, () => {
     await page.locator(queryEditor).waitFor();
     await tap('Execute query');
     await page.locator(resultLine, { hasText: 'alan@example.com' }).waitFor();
-    await page.screenshot({ path: `${root}build/graphiql-phone.png` });
     assert.deepEqual(await layoutProblems(page, session), []);
     assert.ok((await widthOf(page, '.graphiql-response')) > 350);
     assert.ok((await widthOf(page, '.graphiql-query-editor')) > 350);
@@ -206,14 +199,12 @@ describe('GraphiQL in a browser', { skip, timeout: 900_000 }, () => {
     assert.deepEqual(await layoutProblems(page, docs), []);
     assert.deepEqual(await documentedFields(page, 'Mutation'), ['createUser']);
     assert.ok((await widthOf(page, '.graphiql-doc-explorer')) > 350);
-    await page.screenshot({ path: `${root}build/graphiql-phone-docs.png` });
     await tap('Hide Documentation Explorer');
     assert.deepEqual(await layoutProblems(page, session), []);
 
     await tap('Open settings dialog');
     const settings = ['.graphiql-dialog-close', '#disable-persist-headers', '[data-theme="dark"]'];
     assert.deepEqual(await layoutProblems(page, [...settings, '.graphiql-dialog-section > button']), []);
-    await page.screenshot({ path: `${root}build/graphiql-phone-settings.png` });
     assert.deepEqual(troubles, []);
   });
 });

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
 import { loadConfig } from '../../src/config/load.ts';
 import { readWebhookSettings } from '../../src/webhook/options.ts';
@@ -18,6 +19,8 @@ const GUIDE = ['WEBHOOKS', 'HANDLERS', 'DELIVERIES']
 const SHOWN = [...shownCommands('docs/WEBHOOKS.md'), ...shownCommands('docs/DELIVERIES.md')];
 const SHOW = shownCommand('docs/DELIVERIES.md', /^portico deliveries show <id>$/);
 const SERVE = shownCommand('docs/DELIVERIES.md', /npm start$/);
+const DEAD = `SELECT 1 FROM jobs JOIN deliveries ON deliveries.seq = jobs.delivery
+  WHERE deliveries.id = ? AND jobs.status = 'dead'`;
 const SECRETS = {
   GITHUB_WEBHOOK_SECRET: 'github-secret',
   STRIPE_WEBHOOK_SECRET: 'stripe-secret',
@@ -63,11 +66,13 @@ test('isolated handlers that end or never do so are shown as in the guide', asyn
     const sent = await runShown({ ...SHOW, command }, { cwd: service.folder, env });
     const [, id = ''] = /portico deliveries show (\S+)/.exec(sent.stderr) ?? [];
     const place = { cwd: service.folder, env, names: { '<id>': id } };
-    const text = await waitFor(`${event} to be dead`, async () => {
-      const { stdout } = await runShown(SHOW, place);
-      return stdout.includes('Status    dead') && stdout;
+    await waitFor(`${event} to be dead`, () => {
+      using db = new DatabaseSync(join(service.folder, 'portico.db'), { readOnly: true, timeout: 5_000 });
+      return db.prepare(DEAD).get(id) !== undefined;
     });
-    said.push(/\nJobs\n(.*?)\n\n/s.exec(text)?.[1]);
+    const { stdout } = await runShown(SHOW, place);
+    assert.match(stdout, /Status +dead/);
+    said.push(/\nJobs\n(.*?)\n\n/s.exec(stdout)?.[1]);
   }
   assert.equal(steady(said.join('\n')), steady(shown.trimEnd()));
 });

@@ -194,23 +194,23 @@ async function onTerminal(cwd: string, args: readonly string[], answer?: string)
   return { screen, code };
 }
 
-test('5,000 dead deliveries, while a service handles them and takes new ones', {
+test('2,000 dead deliveries, while a service handles them and takes new ones', {
   skip: noTerminal,
 }, async () => {
   await using folder = await workingFolder();
   await using database = await folder.open();
-  const dead = await storeDeliveries(database, 'paid', 5_000);
+  const dead = await storeDeliveries(database, 'paid', 2_000);
   await settleAll(database, 'paid', 'dead');
   await using service = startPortico({ cwd: folder.path, args: ['serve', '--log-level', 'warn'] });
   await waitFor('the service', () => service.stderr.includes('webhook'));
   const { code, screen } = await onTerminal(folder.path, ['deliveries', 'replay', '--dead', '--yes']);
   assert.equal(code, 0);
-  assert.match(screen, /Replaying 5,000 deliveries\.\r\n/);
+  assert.match(screen, /Replaying 2,000 deliveries\.\r\n/);
   const lines = screen.split('\r\x1b[K').map(stripVTControlCharacters);
-  assert.ok(lines.filter((line) => /^Replaying [\d,]+ of 5,000 \(\d+ %/.test(line)).length > 1, screen);
-  assert.equal(lines.at(-1), '5,000 deliveries replayed.\r\n');
-  await waitFor('all to be handled', () => folder.handled().length >= 5_000);
-  await waitFor('all to be done', async () => (await count(database, { status: 'done' })) === 5_000);
+  assert.ok(lines.filter((line) => /^Replaying [\d,]+ of 2,000 \(\d+ %/.test(line)).length > 1, screen);
+  assert.equal(lines.at(-1), '2,000 deliveries replayed.\r\n');
+  await waitFor('all to be handled', () => folder.handled().length >= 2_000);
+  await waitFor('all to be done', async () => (await count(database, { status: 'done' })) === 2_000);
   assert.deepEqual(folder.handled().toSorted(), dead.toSorted());
 });
 
@@ -234,30 +234,30 @@ test('on a terminal the number is confirmed first', { skip: noTerminal }, async 
 test('Ctrl+C ends a long replay between two batches, which says how far it came', async () => {
   await using folder = await workingFolder();
   await using database = await folder.open();
-  await storeDeliveries(database, 'paid', 15_000);
+  await storeDeliveries(database, 'paid', 8_000);
   await settleAll(database, 'paid', 'dead');
   await using replay = startPortico({ cwd: folder.path, args: ['deliveries', 'replay', '--dead'] });
-  await waitFor('it to begin', () => replay.stderr.includes('Replaying 15,000 deliveries.'));
+  await waitFor('it to begin', () => replay.stderr.includes('Replaying 8,000 deliveries.'));
   // Twice, as wrappers send it that signal the group too.
   replay.child.kill('SIGINT');
   replay.child.kill('SIGINT');
   assert.equal(await replay.exited(), 130);
-  const [, told = ''] = /^Stopped after ([\d,]+) of 15,000;/m.exec(replay.stdout) ?? [];
+  const [, told = ''] = /^Stopped after ([\d,]+) of 8,000;/m.exec(replay.stdout) ?? [];
   const replayed = Number(told.replace(',', ''));
-  assert.ok(replayed < 15_000, replay.stdout);
+  assert.ok(replayed < 8_000, replay.stdout);
   assert.equal(await count(database, { status: 'pending' }), replayed);
-  assert.equal(await count(database, { status: 'dead' }), 15_000 - replayed);
+  assert.equal(await count(database, { status: 'dead' }), 8_000 - replayed);
 });
 
 test('a service beside a long replay goes on taking deliveries', async () => {
   await using folder = await workingFolder();
   await using database = await folder.open();
-  await storeDeliveries(database, 'paid', 4_000);
+  await storeDeliveries(database, 'paid', 3_000);
   await settleAll(database, 'paid', 'dead');
   await using service = startPortico({ cwd: folder.path });
   await service.ready();
   await using replay = startPortico({ cwd: folder.path, args: ['deliveries', 'replay', '--dead'] });
-  await waitFor('it to begin', () => replay.stderr.includes('Replaying 4,000 deliveries.'));
+  await waitFor('it to begin', () => replay.stderr.includes('Replaying 3,000 deliveries.'));
   let posted = 0;
   while (replay.child.exitCode === null) {
     const reply = await fetch(`${service.urls.webhook}/webhook`, { method: 'POST', body: '{"event":"new"}' });

@@ -29,8 +29,8 @@ describe('moving a database', { skip: withoutPostgres ?? false }, () => {
 
   // The first has more of both than fit into a batch.
   for (const [seed, users, deliveries] of [
-    [1, 12_000, 600],
-    [2, 1_000, 150],
+    [1, 6_000, 250],
+    [2, 500, 60],
   ] as const) {
     test(`every row comes back from PostgreSQL as it went there, seed ${seed}`, async () => {
       await using folder = await temporaryFolder();
@@ -124,7 +124,7 @@ describe('moving a database', { skip: withoutPostgres ?? false }, () => {
   test('a move that stopped goes on, and nothing else opens its target before', async () => {
     await using folder = await temporaryFolder();
     const file = join(folder.path, 'source.db');
-    await makeRandomRows(file, 5, { users: 11_000, deliveries: 200 });
+    await makeRandomRows(file, 5, { users: 6_000, deliveries: 60 });
     const other = join(folder.path, 'other.db');
     await makeRandomRows(other, 6, { users: 10, deliveries: 10 });
     for (const to of [`sqlite:${join(folder.path, 'target.db')}`, await server.createDatabase()]) {
@@ -251,7 +251,7 @@ describe('moving a database', { skip: withoutPostgres ?? false }, () => {
   test('a source that was written to between two parts of a move is found out', async () => {
     await using folder = await temporaryFolder();
     const file = join(folder.path, 'source.db');
-    await makeRandomRows(file, 9, { users: 11_000, deliveries: 10 });
+    await makeRandomRows(file, 9, { users: 6_000, deliveries: 10 });
     const to = await server.createDatabase();
     await move(`sqlite:${file}`, to, { step: 'copy', after: 5_000 });
     {

@@ -77,14 +77,14 @@ function bounded(t: TestContext, memory: number): void {
 test('bodies in chunks of one byte at every door', async (t) => {
   const portico = await start(t);
   const { webhook = '', rest = '', graphql = '' } = portico.urls;
-  // 1,040 MB.
+  // 520 MB.
   bounded(
     t,
-    await flood(portico, await dial(t, webhook, 4, post('/webhook')), chunks('a'.repeat(1_000_000))),
+    await flood(portico, await dial(t, webhook, 2, post('/webhook')), chunks('a'.repeat(1_000_000))),
   );
-  // 490 MB and 750 MB.
-  bounded(t, await flood(portico, await dial(t, rest, 20, post('/users')), chunks('a'.repeat(60_000))));
-  bounded(t, await flood(portico, await dial(t, graphql, 20, post('/graphql')), chunks('a'.repeat(95_000))));
+  // 340 MB and 450 MB.
+  bounded(t, await flood(portico, await dial(t, rest, 14, post('/users')), chunks('a'.repeat(60_000))));
+  bounded(t, await flood(portico, await dial(t, graphql, 12, post('/graphql')), chunks('a'.repeat(95_000))));
 });
 
 test('many of them do not end a process with a small heap', async (t) => {
@@ -98,8 +98,8 @@ test('bodies that nobody reads', async (t) => {
   const portico = await start(t);
   const head =
     'GET /users HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n';
-  // 460 MB.
-  const sockets = await dial(t, portico.urls.rest ?? '', 50, head);
+  // 320 MB.
+  const sockets = await dial(t, portico.urls.rest ?? '', 35, head);
   bounded(t, await flood(portico, sockets, chunks('a'.repeat(70_000))));
 });
 
@@ -139,8 +139,8 @@ test('WebSocket messages in frames of one byte', async (t) => {
   const portico = await start(t);
   const one = Buffer.from(' ');
   const frames = [frame(TEXT_BEGIN, one), ...Array.from({ length: 16_000 }, () => frame(CONTINUATION, one))];
-  // 520 MB.
-  bounded(t, await flood(portico, await openWebSockets(t, portico, 200), Buffer.concat(frames)));
+  // 310 MB.
+  bounded(t, await flood(portico, await openWebSockets(t, portico, 120), Buffer.concat(frames)));
 });
 
 test('WebSocket messages of few fragments, between which much else comes', async (t) => {
@@ -149,8 +149,8 @@ test('WebSocket messages of few fragments, between which much else comes', async
   const pongs = Buffer.concat(Array.from({ length: 500 }, () => frame(PONG, Buffer.alloc(125))));
   const fragments = Array.from({ length: 40 }, () => [frame(CONTINUATION, one), pongs]).flat();
   const frames = [frame(TEXT_BEGIN, one), ...fragments];
-  // A fragment holds what was read from the connection with it: 480 MB.
-  bounded(t, await flood(portico, await openWebSockets(t, portico, 300), Buffer.concat(frames)));
+  // A fragment holds what was read from the connection with it: 320 MB.
+  bounded(t, await flood(portico, await openWebSockets(t, portico, 200), Buffer.concat(frames)));
 });
 
 test('subscriptions whose variables are much larger than their text', async (t) => {
@@ -162,9 +162,9 @@ test('subscriptions whose variables are much larger than their text', async (t) 
     const text = JSON.stringify({ id: `${id}`, type: 'subscribe', payload: { query, variables: { x: [] } } });
     return frame(TEXT, Buffer.from(text.replace('[]', `[${Array(33_000).fill('[]').join()}]`)));
   };
-  const messages = Buffer.concat(Array.from({ length: 95 }, (_, id) => message(id)));
-  // 780 MB.
+  const messages = Buffer.concat(Array.from({ length: 55 }, (_, id) => message(id)));
+  // 450 MB.
   bounded(t, await flood(portico, sockets, messages));
   const meter = `${portico.urls.management}/actuator/metrics/graphql.websocket.operations`;
-  await waitFor('the subscriptions', async () => (await (await fetch(meter)).text()).includes('665'));
+  await waitFor('the subscriptions', async () => (await (await fetch(meter)).text()).includes('385'));
 });

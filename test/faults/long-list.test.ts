@@ -5,9 +5,10 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
 import { startPortico } from '../support/portico-process.ts';
+import { inFull } from '../support/proof-settings.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
-const USERS = Number(process.env.PORTICO_LONG_LIST ?? 1_000_000);
+const USERS = Number(process.env.PORTICO_LONG_LIST ?? (inFull ? 1_000_000 : 500_000));
 const KEY = '{"id":';
 const MEGABYTE = 1024 * 1024;
 const MAX_GROWTH = 64;

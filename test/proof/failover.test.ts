@@ -17,7 +17,7 @@ import { type LoadResult, runLoad } from './replicas/load.ts';
 // PORTICO_PROOF_FAILOVERS: how often, for each way to find the new server.
 const FAILOVERS = proofCount('PORTICO_PROOF_FAILOVERS', 1);
 const SEED = proofSeed();
-const CONNECTIONS = 12;
+const CONNECTIONS = 6;
 /** Users that are acknowledged before anything happens. */
 const LOAD = 50;
 /** From the moment in which the replica takes writes to the first one that is acknowledged, in milliseconds; on a quiet machine a tenth of it is enough. */

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { openDatabase } from '../../src/sql/open.ts';
 import { startPortico } from '../support/portico-process.ts';
-import { proofCount } from '../support/proof-settings.ts';
+import { inFull, proofCount } from '../support/proof-settings.ts';
 import { attachStrace, withoutStrace } from '../support/strace.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -22,7 +22,9 @@ const failing = (calls: string, error: string, when: string) => [
 /** So many calls take place at the least while a few writes are stored. */
 const SURE = 8;
 // PORTICO_PROOF_CALLS: up to which call each one fails.
-const CALLS = proofCount('PORTICO_PROOF_CALLS', 10);
+const CALLS = proofCount('PORTICO_PROOF_CALLS', 10, 3);
+/** Of the calls of a first start: the first ones, and every so many of those after. */
+const [FIRST, EVERY] = inFull ? [8, 3] : [3, 6];
 
 const ERRORS = { EIO: CALLS, ENOSPC: Math.ceil(CALLS / 2), EROFS: Math.ceil(CALLS / 2) };
 
@@ -71,7 +73,7 @@ test('errors of reading are 503 or nobody sees them, and they leave nothing behi
   const probe = new DiskProbe(portico);
   for (let i = 0; i < 30; i++) assert.ok(await probe.create());
   let refused = 0;
-  for (let n = 1; n <= 6; n++) {
+  for (let n = 1; n <= (inFull ? 6 : 3); n++) {
     {
       await using _faults = await attachStrace(portico.child.pid ?? 0, failing('pread64', 'EIO', `${n}+`));
       await probe.create();
@@ -134,7 +136,7 @@ for (const [calls, error, count] of STARTS) {
   }, async () => {
     const script = join(import.meta.dirname, 'disk/open-and-create.ts');
     let failures = 0;
-    for (let n = 1; n <= count; n += n < 8 ? 1 : 3) {
+    for (let n = 1; n <= count; n += n < FIRST ? 1 : EVERY) {
       await using folder = await temporaryFolder();
       const words = ['-f', '--seccomp-bpf', '-o', '/dev/null', ...failing(calls, error, `${n}`)];
       const { status, stdout, stderr } = spawnSync('strace', [...words, process.execPath, script], {

@@ -9,7 +9,7 @@ import { type Life, record } from './power-cut/recording.ts';
 import type { Step } from './power-cut/trace.ts';
 
 // PORTICO_PROOF_STATES: how many crash states.
-const STATES = proofCount('PORTICO_PROOF_STATES', 100);
+const STATES = proofCount('PORTICO_PROOF_STATES', 100, 20);
 const SEED = proofSeed();
 const options = { skip: withoutStrace(), timeout: 300_000 + STATES * 5_000 };
 

@@ -7,6 +7,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { withoutPostgres } from '../support/databases.ts';
 import { type PorticoProcess, startPortico } from '../support/portico-process.ts';
 import { sharedPostgres } from '../support/postgres.ts';
+import { inFull } from '../support/proof-settings.ts';
 import { copySource } from '../support/source-copy.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -17,7 +18,7 @@ const SKIP = { skip: withoutPostgres ?? false, timeout: 240_000 };
 const CONNECTIONS = 8;
 const PAUSE = 20;
 /** So many deliveries are acknowledged before the first process is stopped, and after it goes on. */
-const SOME = 600;
+const SOME = inFull ? 600 : 200;
 /** How many attempts it has in hand at least when it is stopped. */
 const IN_HAND = 5;
 

@@ -24,7 +24,10 @@ export async function copySource(edits: readonly SourceEdit[]): Promise<SourceCo
   await using cleanup = new AsyncDisposableStack();
   const { path } = cleanup.use(await temporaryFolder());
   for (const folder of ['bin', 'src', 'packages']) {
-    await cp(join(ROOT, folder), join(path, folder), { recursive: true });
+    await cp(join(ROOT, folder), join(path, folder), {
+      recursive: true,
+      filter: (file) => !file.endsWith('.test.ts'),
+    });
   }
   await cp(join(ROOT, 'package.json'), join(path, 'package.json'));
   await linkPackages(path);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { execFile, execFileSync } from 'node:child_process';
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import { cp, mkdir, rm, symlink, writeFile } from 'node:fs/promises';
-import { basename, join } from 'node:path';
+import { dirname, join, relative } from 'node:path';
 import { after, test } from 'node:test';
 import { promisify } from 'node:util';
 import { noticedPackages } from '../../scripts/license-notices.ts';
@@ -14,11 +14,8 @@ import { type ShownCommand, shownCommand } from '../support/shown-commands.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 
-const { built, tarball, env, install, ...cleanup } = await packPackage();
+const { built, tarball, env, ...cleanup } = await packPackage();
 after(() => cleanup[Symbol.asyncDispose]());
-const folder = await install('empty');
-const installed = join(folder, 'node_modules/portico');
-const readJson = (path: string) => JSON.parse(readFileSync(join(installed, path), 'utf8'));
 
 const PORTS = {
   GRAPHQL_PORT: '0',
@@ -33,6 +30,56 @@ const byNpm = (shown: ShownCommand) => ({
   ...shown,
   command: shown.command.replaceAll(/\bnp[mx] /g, 'command $&'),
 });
+
+/** What the package.json in a folder says that the service depends on. */
+const dependencyIn = (place: string): string =>
+  JSON.parse(readFileSync(join(place, 'my-service/package.json'), 'utf8')).dependencies.portico;
+
+/** The command of the document, by a `portico` of any installation. */
+function initBy(portico: string): ShownCommand {
+  const shown = byNpm(shownCommand('docs/PACKAGE.md', /init my-service/));
+  return { ...shown, command: shown.command.replace('command npx portico', portico) };
+}
+
+/** How a package.json in a folder names the tarball. */
+const tarballFrom = (from: string): string => `file:${relative(from, tarball)}`;
+
+/** A new folder below that of the tarball. */
+async function emptyFolder(name: string): Promise<string> {
+  const path = join(dirname(tarball), 'in', name);
+  await mkdir(path, { recursive: true });
+  return path;
+}
+
+/**
+ * Writes a service into an empty folder by `portico` and starts it by the document's `npm install` and `npm start`.
+ * Nothing is installed around it, so it can only start by what its own package.json names.
+ */
+async function beginService(place: string, portico: string) {
+  const there = { cwd: place, env: { ...PORTS, ...env } };
+  const init = await runShown(initBy(portico), there);
+  assert.equal(init.code, 0, init.stderr);
+  const start = byNpm(shownCommand('docs/PACKAGE.md', /^cd my-service/));
+  const said = await runShownUntil(start, there, (text) => text.includes('"msg":"ready"'));
+  assert.match(said, /"msg":"stopped"/);
+  return join(place, 'my-service');
+}
+
+/** The folder of a service that was written by the package in the tarball alone. */
+const fromTarball = await beginService(
+  await emptyFolder('tarball'),
+  `command npx --yes --package='${tarball}' -- portico`,
+);
+
+/** A copy of what npm has installed there, beside it because npm notes the path of the tarball. */
+const folder = await emptyFolder('tarball/installed');
+await cp(join(fromTarball, 'node_modules'), join(folder, 'node_modules'), {
+  recursive: true,
+  verbatimSymlinks: true,
+});
+await writeFile(join(folder, 'package.json'), '{}');
+const installed = join(folder, 'node_modules/portico');
+const readJson = (path: string) => JSON.parse(readFileSync(join(installed, path), 'utf8'));
 
 /** This Node, and the one that PORTICO_OTHER_NODE names. */
 const nodes = [process.execPath, process.env.PORTICO_OTHER_NODE ?? ''];
@@ -197,53 +244,27 @@ test('npx finds what is installed, writes its configuration and starts it', asyn
   assert.match(said, new RegExp(`^${line.replace('8080', '\\d+')}$`, 'm'));
 });
 
-/** What the package.json in a folder says that the service depends on. */
-const dependencyIn = (place: string): string =>
-  JSON.parse(readFileSync(join(place, 'my-service/package.json'), 'utf8')).dependencies.portico;
-
-/** The command of the document, by a `portico` of any installation. */
-function initBy(portico: string): ShownCommand {
-  const shown = byNpm(shownCommand('docs/PACKAGE.md', /init my-service/));
-  return { ...shown, command: shown.command.replace('command npx portico', portico) };
-}
-
 test('portico init --package depends on the tarball that the package in the folder was installed from', async () => {
   const init = await runShown(initBy('command npx portico'), { cwd: folder });
   assert.equal(init.code, 0, init.stderr);
   assert.match(init.stderr, /Run "npm install" and then "npm start" there\.$/m);
-  assert.equal(dependencyIn(folder), `file:../../${basename(tarball)}`);
+  assert.equal(dependencyIn(folder), tarballFrom(join(folder, 'my-service')));
 });
 
-// Nothing is installed around these, so a service can only start by what its own package.json names.
-const ELSEWHERE: Readonly<Record<string, { portico(place: string): Promise<string>; from: string }>> = {
-  'the tarball alone': {
-    portico: async () => `command npx --yes --package='${tarball}' -- portico`,
-    from: `file:../../${basename(tarball)}`,
-  },
-  // npm notes nothing about it: the folder is linked, which needs no registry.
-  'a global installation': {
-    portico: async (place) => {
-      const words = ['install', '--silent', '--global', '--prefix', join(place, 'global'), tarball];
-      await promisify(execFile)('npm', words, { cwd: place, env: { ...process.env, ...env } });
-      return `'${join(place, 'global/bin/portico')}'`;
-    },
-    from: 'file:../global/lib/node_modules/portico',
-  },
-};
-for (const [what, { portico, from }] of Object.entries(ELSEWHERE)) {
-  test(`portico init --package from ${what}: npm install and npm start start the service`, async () => {
-    const place = join(folder, '..', what.replaceAll(' ', '-'));
-    await mkdir(place);
-    const there = { cwd: place, env: { ...PORTS, ...env } };
-    const init = await runShown(initBy(await portico(place)), there);
-    assert.equal(init.code, 0, init.stderr);
-    assert.equal(dependencyIn(place), from);
-    const start = byNpm(shownCommand('docs/PACKAGE.md', /^cd my-service/));
-    const said = await runShownUntil(start, there, (text) => text.includes('"msg":"ready"'));
-    assert.match(said, /"msg":"stopped"/);
-    assert.ok(existsSync(join(place, 'my-service/node_modules/.bin/portico')));
-  });
-}
+test('portico init --package from the tarball alone: npm install and npm start start the service', () => {
+  assert.equal(dependencyIn(dirname(fromTarball)), tarballFrom(fromTarball));
+  assert.ok(existsSync(join(fromTarball, 'node_modules/.bin/portico')));
+});
+
+// npm notes nothing about it: the folder is linked, which needs no registry.
+test('portico init --package from a global installation: npm install and npm start start the service', async () => {
+  const place = await emptyFolder('global');
+  const words = ['install', '--silent', '--global', '--prefix', join(place, 'global'), tarball];
+  await promisify(execFile)('npm', words, { cwd: place, env: { ...process.env, ...env } });
+  const service = await beginService(place, `'${join(place, 'global/bin/portico')}'`);
+  assert.equal(dependencyIn(place), 'file:../global/lib/node_modules/portico');
+  assert.ok(existsSync(join(service, 'node_modules/.bin/portico')));
+});
 
 test('portico init --package depends on what npm has noted about the installation', async () => {
   const { version } = readJson('package.json');

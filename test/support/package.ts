@@ -31,18 +31,16 @@ export async function buildPackage({ types = false } = {}): Promise<BuiltPackage
   return { folder: folder.path, built, [Symbol.asyncDispose]: () => folder[Symbol.asyncDispose]() };
 }
 
-/** The package as npm packs it, and folders that it is installed in. */
+/** The package as npm packs it. */
 export interface PackedPackage extends AsyncDisposable {
   /** A folder with what the package is packed from. */
   readonly built: string;
   readonly tarball: string;
   /** Makes npm take packages from those of this checkout. */
   readonly env: NodeJS.ProcessEnv;
-  /** Installs it into a new folder. A failure has npm's own output. */
-  install(name: string): Promise<string>;
 }
 
-/** Builds and packs the package. It is installed with the packages of this checkout, without a network. */
+/** Builds and packs the package, and serves npm the packages of this checkout, without a network. */
 export async function packPackage(): Promise<PackedPackage> {
   await using cleanup = new AsyncDisposableStack();
   const { built } = cleanup.use(await buildPackage({ types: true }));
@@ -55,9 +53,8 @@ export async function packPackage(): Promise<PackedPackage> {
     npm_config_audit: 'false',
     npm_config_fund: 'false',
   };
-  const npm = (cwd: string, ...args: readonly string[]) =>
-    run('npm', args, { cwd, env: { ...process.env, ...env } });
-  await npm(built, 'pack', '--silent', '--pack-destination', path);
+  const pack = ['pack', '--silent', '--pack-destination', path];
+  await run('npm', pack, { cwd: built, env: { ...process.env, ...env } });
   const tarball = join(path, (await readdir(path)).find((name) => name.endsWith('.tgz')) ?? 'no tarball');
   // Each installation would decompress it twice.
   await writeFile(tarball, gunzipSync(await readFile(tarball)));
@@ -66,12 +63,6 @@ export async function packPackage(): Promise<PackedPackage> {
     built,
     tarball,
     env,
-    async install(name) {
-      const folder = join(path, name);
-      await mkdir(folder);
-      await npm(folder, 'install', '--silent', tarball);
-      return folder;
-    },
     [Symbol.asyncDispose]: () => rest.disposeAsync(),
   };
 }

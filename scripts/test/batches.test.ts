@@ -39,18 +39,20 @@ test('a file that uses more than its own is alone, by whatever helper', async ()
   await using folder = await project({
     'src/plain.test.ts': "import { plain } from './plain.ts';",
     'src/spawns.test.ts': "import { spawn } from 'node:child_process';",
+    'src/threads.test.ts': "import { Worker } from 'node:worker_threads';",
     'src/listens.test.ts': "process.on('warning', () => {});",
     'src/clock.test.ts': "test('x', (t) => t.mock.timers.enable());",
     'src/environment.test.ts': 'delete process.env.PATH;',
     'src/settings.test.ts': 'const kills = process.env.PORTICO_KILLS;',
     'test/rest/helped.test.ts': "import { start } from '../support/start.ts';",
     'test/support/start.ts': "import { run } from './run.ts';",
-    'test/support/run.ts': "import { spawn } from 'node:child_process';",
+    'test/support/run.ts': "import { Worker } from 'node:worker_threads';",
   });
   const shared = (file: string) => canShare(folder.path, file);
   assert.ok(shared('src/plain.test.ts'));
   assert.ok(shared('src/settings.test.ts'));
-  for (const name of ['spawns', 'listens', 'clock', 'environment'])
+  assert.ok(shared('src/spawns.test.ts'));
+  for (const name of ['threads', 'listens', 'clock', 'environment'])
     assert.ok(!shared(`src/${name}.test.ts`), name);
   assert.ok(!shared('test/rest/helped.test.ts'));
 });

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
 /** Test files that run in one process. */
@@ -9,28 +9,22 @@ export interface Batch {
 
 /** Folders whose files share processes, unless a file needs its own. */
 const SHARED = [
-  ...[
-    'src/',
-    'packages/',
-    'test/access/',
-    'test/database/',
-    'test/graphql/',
-    'test/http/',
-    'test/management/',
-  ],
-  ...['test/openapi/', 'test/rest/', 'test/webhook/'],
+  ...['bench/', 'packages/', 'scripts/', 'src/'],
+  ...['test/access/', 'test/commands/', 'test/database/', 'test/deploy/', 'test/documents/', 'test/faults/'],
+  ...['test/graphql/', 'test/http/', 'test/management/', 'test/openapi/', 'test/operations/'],
+  ...['test/process/', 'test/rest/', 'test/support/', 'test/telemetry/', 'test/webhook/'],
 ];
 
 /**
- * Code in a test or its helpers that requires a separate process: other processes, a PostgreSQL server that
- * the test stops, and the memory, clock, environment and listeners of its process.
+ * Code in a test or its helpers that requires a separate process: threads, a PostgreSQL server that the test
+ * stops, and the memory, clock, environment and listeners of its process. A test may start other processes.
  */
 const OWN_PROCESS = new RegExp(
   [
-    ...[/'node:child_process'/, /'node:worker_threads'/, /\bstartPostgres\(/, /\/collect-garbage\.ts'/],
+    ...[/'node:worker_threads'/, /\bstartPostgres\(/, /\/collect-garbage\.ts'/],
     ...[
-      /\bprocess\.(on|once|chdir|exitCode|cpuUsage|memoryUsage|stdout|stderr)\b/,
-      /\bprocess\.env\b(?!\.PORTICO_)/,
+      /\bprocess\.(on|once|chdir|umask|exitCode|cpuUsage|memoryUsage|stdout|stderr)\b/,
+      /\bdelete process\.env\b|\bprocess\.env(?:\.\w+|\[[^\]]+\])\s*(?:\?\?|\|\|)?=(?!=)|\(process\.env\b/,
     ],
     ...[/\bmonitorEventLoopDelay\b/, /\bmock\.(timers|method)\b/, /\bsetGlobal\w+/, /\bglobalThis\./],
   ]
@@ -39,12 +33,7 @@ const OWN_PROCESS = new RegExp(
 );
 
 /** Helpers that use such things for all tests alike. */
-const HELPERS: ReadonlySet<string> = new Set([
-  'test/support/postgres.ts',
-  'test/support/postgres-template.ts',
-  'test/support/proof-settings.ts',
-  'test/support/run-command.ts',
-]);
+const HELPERS: ReadonlySet<string> = new Set(['test/support/postgres.ts', 'test/support/run-command.ts']);
 
 /** Files that measure their own process, which their text does not show. */
 const ALONE: ReadonlySet<string> = new Set([
@@ -97,5 +86,6 @@ function needsProcess(root: string, file: string, seen = new Set<string>()): boo
   const helpers = [...text.matchAll(/\bfrom '(\.[^']*)'/g)]
     .map(([, path = '']) => join(dirname(file), path))
     .filter((path) => path.endsWith('.ts') && !/^(src|packages)\/(?!.*\.test\.ts$)/.test(path));
-  return helpers.some((helper) => needsProcess(root, helper, seen));
+  // A text in a test may look like an import.
+  return helpers.some((helper) => existsSync(join(root, helper)) && needsProcess(root, helper, seen));
 }

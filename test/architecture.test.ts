@@ -39,8 +39,6 @@ const CYCLES = [
   'src/management/endpoints/info.ts',
   'src/relations/pages.ts',
   'src/rest/users.ts',
-  'src/sql/sqlite-writer/batch.ts',
-  'src/sql/sqlite-writer/write-queue.ts',
   'packages/transport/endpoint.ts',
 ];
 

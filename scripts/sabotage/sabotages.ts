@@ -56,7 +56,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   {
     promise: 'A process does not claim jobs that it is running',
     change: 'claims include jobs of the same owner',
-    file: 'src/sql/sqlite-writer/write-statements.ts',
+    file: 'src/sql/sqlite-inbox/settle.ts',
     from: 'AND (owner IS NULL OR seq NOT IN (SELECT value FROM json_each(?6)))',
     to: 'AND (owner IS NULL OR ?6 IS NOT NULL)',
     test: 'test/database/inbox-leases.test.ts',
@@ -137,7 +137,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   {
     promise: 'SQLite prepares each statement once',
     change: 'the limit of a claim is a bare parameter',
-    file: 'src/sql/sqlite-writer/write-statements.ts',
+    file: 'src/sql/sqlite-inbox/settle.ts',
     from: 'ORDER BY due_at, seq LIMIT ?5 + 0)',
     to: 'ORDER BY due_at, seq LIMIT ?5)',
     test: 'test/database/prepared-once.test.ts',
@@ -145,9 +145,9 @@ export const SABOTAGES: readonly Sabotage[] = [
   {
     promise: 'Deliveries of one order key are handled one after the other',
     change: 'new jobs of a key do not wait for its head',
-    file: 'src/sql/sqlite-writer/write-statements.ts',
-    from: 'const IS_BLOCKED = `(value ->> 1) IS NOT NULL AND EXISTS (',
-    to: 'const IS_BLOCKED = `(value ->> 1) IS NULL AND EXISTS (',
+    file: 'src/sql/sqlite-inbox/append.ts',
+    from: 'export const IS_BLOCKED = `(value ->> 1) IS NOT NULL AND EXISTS (',
+    to: 'export const IS_BLOCKED = `(value ->> 1) IS NULL AND EXISTS (',
     test: 'test/database/inbox-order.test.ts',
   },
   {
@@ -593,7 +593,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   {
     promise: 'An expired Idempotency-Key can be used again',
     change: 'its outcome stays',
-    file: 'src/sql/sqlite-writer/write-statements.ts',
+    file: 'src/sql/sqlite/writes.ts',
     from: 'WHERE idempotency_keys.expires_at <= excluded.version`',
     to: 'WHERE idempotency_keys.expires_at < 0`',
     test: 'test/rest/idempotency.test.ts',
@@ -737,15 +737,15 @@ export const SABOTAGES: readonly Sabotage[] = [
   {
     promise: 'Exactly one process stores a scheduled delivery',
     change: 'each process moves the mark',
-    file: 'src/sql/postgres-inbox/producers.ts',
-    from: ' WHERE checkpoints.at = $2::bigint RETURNING name`',
-    to: ' WHERE checkpoints.at >= $2::bigint RETURNING name`',
+    file: 'src/sql/stores/producers.ts',
+    from: 'WHERE checkpoints.at = $2 RETURNING name`',
+    to: 'WHERE checkpoints.at >= $2 RETURNING name`',
     test: 'test/database/checkpoints.test.ts',
   },
   {
     promise: 'Alerts about dead deliveries keep their interval',
     change: 'each check sends an alert',
-    file: 'src/sql/inbox-sql.ts',
+    file: 'src/sql/stores/inbox-upkeep.ts',
     from: '- CAST($2 AS bigint))',
     to: '- 0 * CAST($2 AS bigint))',
     test: 'test/database/dead-letter-alerts.test.ts',

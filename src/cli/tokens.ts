@@ -4,7 +4,7 @@ import { TOKEN_PREFIX } from '../access/tokens.ts';
 import { knownScopes, SCOPE, unknownScopes } from '../config/options/access.ts';
 import { settingsOf } from '../config/options/options.ts';
 import { formatSpan, parseIsoTime } from '../inbox/delivery.ts';
-import { MAX_TOKENS, type StoredToken } from '../sql/access-rows.ts';
+import { MAX_TOKENS, type StoredToken } from '../sql/stores/access-stores.ts';
 import { readArguments } from './arguments.ts';
 import { type Command, type CommandIo, JSON_OPTION } from './command.ts';
 import { auditCommand, openExisting } from './database/open.ts';

@@ -5,10 +5,10 @@ import type { Inbox } from '../inbox/inbox.ts';
 import type { DeliveryLog } from '../inbox/operations.ts';
 import type { EventLimits, UserEventFeed, UserEventLog } from '../relations/events.ts';
 import type { DatabaseUserStore } from '../relations/user-stores.ts';
-import type { ApiTokens } from './access-rows.ts';
 import type { DatabaseObserver } from './batch-queue.ts';
 import type { UserIndexOptions } from './list-sql.ts';
 import type { HeldWal } from './sqlite-writer/checkpointer.ts';
+import type { ApiTokens } from './stores/access-stores.ts';
 
 /** A process that has opened the database. */
 interface DatabaseProcess {

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import { PRIORITY_LEVEL } from '../inbox/delivery.ts';
-import type { Backlog } from '../inbox/inbox.ts';
-import { ALERT_CHECKPOINT, ALERT_PREFIX, type AttemptEntry, MAX_COUNTED } from '../inbox/inbox.ts';
+import type { AttemptEntry } from '../inbox/inbox.ts';
 import type { DeliveryStatus } from '../inbox/operations.ts';
 
 // Inbox SQL shared by both engines.
@@ -55,43 +54,6 @@ export const openJobs = (column: string) => `
   SELECT ${column} FROM jobs WHERE status = 'open' AND NOT blocked UNION ALL
   SELECT ${column} FROM jobs WHERE status = 'open' AND order_key IS NOT NULL AND blocked`;
 
-/**
- * Counts open, dead and planned jobs, and finds the oldest waiting ones: the receipt of the oldest delivery
- * with an open job without a planned time, and the oldest planned time that has come. Jobs behind a planned
- * job in the order of their key are left out. `now` is an SQL expression.
- */
-export const backlogAt = (now: string) => `
-  ${WAITING_TARGETS},
-  held_keys AS (
-    SELECT jobs.target, jobs.order_key FROM waiting JOIN jobs ON jobs.target = waiting.target
-    WHERE status = 'open' AND NOT blocked AND due_at > ${now} AND run_at > ${now} AND order_key IS NOT NULL),
-  open_jobs AS (
-    SELECT delivery, run_at,
-      order_key IS NULL OR (target, order_key) NOT IN (SELECT target, order_key FROM held_keys) AS counts
-    FROM (${openJobs('delivery, target, order_key, run_at')}) AS each)
-  SELECT open, (SELECT count(*) FROM jobs WHERE status = 'dead') AS dead, planned,
-    (SELECT received_at FROM deliveries WHERE seq = oldest) AS "receivedAt", "runAt"
-  FROM (
-    SELECT count(*) AS open, count(*) FILTER (WHERE run_at > ${now}) AS planned,
-      min(delivery) FILTER (WHERE run_at IS NULL AND counts) AS oldest,
-      min(run_at) FILTER (WHERE run_at <= ${now} AND counts) AS "runAt"
-    FROM open_jobs) AS total`;
-
-/** A row of `backlogAt`. */
-export interface BacklogRow {
-  readonly open: number;
-  readonly dead: number;
-  readonly planned: number;
-  readonly receivedAt: number | null;
-  readonly runAt: number | null;
-}
-
-export function readBacklog({ open, dead, planned, receivedAt, runAt }: BacklogRow): Backlog {
-  const times = [receivedAt, runAt].filter((time) => time !== null);
-  const oldestAt = times.length === 0 ? undefined : Math.min(...times);
-  return { open, dead, oldestAt, ...(planned > 0 && { planned }) };
-}
-
 /** A row as an array of columns. */
 type Row = readonly unknown[];
 
@@ -142,42 +104,6 @@ export function successEntry(row: Row): readonly AttemptEntry[] {
   const startedAt = finishedAt - duration;
   return [{ attempt, outcome: 'done', startedAt, duration, process, answer: null, error: null }];
 }
-
-/**
- * Per target, counts the jobs that died after the checkpoint of its alerts and by `$1`, if the checkpoint is
- * at least `$2` older. Takes one index lookup per target (a loose index scan) plus the entries that are
- * counted.
- */
-export const DEAD_LETTERS = `
-  WITH RECURSIVE dying (target) AS (
-    SELECT min(target) FROM jobs WHERE status = 'dead'
-    UNION ALL
-    SELECT (SELECT min(jobs.target) FROM jobs WHERE status = 'dead' AND jobs.target > dying.target)
-    FROM dying WHERE dying.target IS NOT NULL),
-  alerted AS (
-    SELECT dying.target, coalesce(checkpoints.at, 0) AS since
-    FROM dying LEFT JOIN checkpoints ON checkpoints.name = '${ALERT_CHECKPOINT}' || dying.target
-    WHERE dying.target IS NOT NULL AND substr(dying.target, 1, ${ALERT_PREFIX.length}) <> '${ALERT_PREFIX}'),
-  counted AS (
-    SELECT target, since, (
-      SELECT count(*) FROM (
-        SELECT 1 FROM jobs
-        WHERE status = 'dead' AND jobs.target = alerted.target AND finished_at > since
-          AND finished_at <= CAST($1 AS bigint) LIMIT ${MAX_COUNTED}) AS dead) AS count
-    FROM alerted WHERE since <= CAST($1 AS bigint) - CAST($2 AS bigint))
-  SELECT target, count, since FROM counted WHERE count > 0`;
-
-/** Maximum number of enqueued deliveries to take at a time. */
-const ROWS = 100;
-/** Maximum total size of their bodies in bytes, unless the first one is larger. */
-const BYTES = 4 * 1024 * 1024;
-
-/** The oldest enqueued deliveries. */
-export const OLDEST_ENQUEUED = `
-  SELECT seq, id, source, event, body, received_at AS "receivedAt", dedup_key AS "dedupKey" FROM (
-    SELECT *, sum(octet_length(body)) OVER (ORDER BY seq ROWS UNBOUNDED PRECEDING) - octet_length(body) AS bytes_before
-    FROM (SELECT * FROM enqueued ORDER BY seq LIMIT ${ROWS}) AS oldest) AS sized
-  WHERE bytes_before < ${BYTES} ORDER BY seq`;
 
 /**
  * Longer keys are stored as a digest, because index entries are limited to a few kilobytes; in characters.

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { MAX_TOKENS, type NewToken } from '../../src/sql/access-rows.ts';
+import { MAX_TOKENS, type NewToken } from '../../src/sql/stores/access-stores.ts';
 import { engines } from '../support/databases.ts';
 
 const token = (name: string, digest = `digest of ${name}`): NewToken => ({

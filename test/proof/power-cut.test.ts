@@ -87,7 +87,7 @@ test(
   async (t) => {
     await using copy = await copySource([
       { file: 'src/sql/sqlite/open.ts', from: 'rewriteWal(migrating);', to: '' },
-      { file: 'src/sql/sqlite-writer/writer-thread.ts', from: 'checkpointer.checkpoint();', to: '' },
+      { file: 'src/sql/sqlite-writer/write-loop.ts', from: 'checkpointer.checkpoint();', to: '' },
     ]);
     const random = seededRandom(SEED);
     const recording = await record(failingLives(4 + random.below(15)), random, copy.main);

@@ -113,7 +113,7 @@ for (const statement of [
   test(`control: without its fence (${statement.trim()}) it is`, async () => {
     await using copy = await copySource([
       {
-        file: 'src/sql/sqlite-writer/write-statements.ts',
+        file: 'src/sql/sqlite-inbox/settle.ts',
         from: statement + fence,
         to: statement + noFence,
       },

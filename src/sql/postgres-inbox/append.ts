@@ -1,27 +1,19 @@
 import type { ClaimedJob, NewDelivery } from '../../inbox/delivery.ts';
-import type {
-  Appended,
-  AppendedAndClaimed,
-  CheckpointMove,
-  HandOver,
-  TakenDelivery,
-} from '../../inbox/inbox.ts';
+import type { Appended, AppendedAndClaimed, HandOver } from '../../inbox/inbox.ts';
 import { DELIVERY_OVERHEAD, HEAD_START } from '../inbox-sql.ts';
+import type { Notifier } from '../postgres/notifier.ts';
+import type { PostgresSql } from '../postgres/sql.ts';
 import { storable, storableKey, stored } from '../postgres/text.ts';
-import type { Row } from '../postgres-pool/connection.ts';
 import type { Server } from '../postgres-pool/server.ts';
-import { notAhead, SERVER_NOW } from './server-clock.ts';
+import type { ConditionalAppends } from '../stores/producers.ts';
+import { type Row, SERVER_NOW, type Step } from '../stores/sql.ts';
+import { notAhead } from './server-clock.ts';
 
 /** Number of rows in the table of sizes; several, so that processes do not contend for one. */
 const SIZE_PARTS = 64;
 
 /** The size of a delivery's body and headers, in bytes. */
 export const DELIVERY_BYTES = 'octet_length(body) + coalesce(octet_length(headers), 0)';
-
-/** Moves the checkpoint $19 from $20 to $21. */
-const MOVE_CHECKPOINT = `
-  INSERT INTO checkpoints (name, at) VALUES ($19, $21::bigint)
-  ON CONFLICT (name) DO UPDATE SET at = excluded.at WHERE checkpoints.at = $20::bigint RETURNING name`;
 
 /**
  * SQL that adds the sizes of the rows of `from`, in its column `bytes`, to the size of the inbox, or
@@ -39,12 +31,6 @@ export const resize = (sign: '+' | '-', from: string) => `
 const unknownIn = (table: string) => `
   (SELECT known.seq FROM ${table} AS known
     WHERE known.source = given.source AND known.dedup_key = given.dedup_key LIMIT 1) IS NULL`;
-
-/** A condition for storing deliveries, and the step that it depends on. */
-interface Condition {
-  readonly step: string;
-  readonly holds: string;
-}
 
 /** Whether jobs of new deliveries may be stored as claimed: those with an owner are, for `lease`. */
 const JOBS = {
@@ -64,28 +50,22 @@ const JOBS = {
   },
 } as const;
 
-interface Variant {
-  readonly condition?: Condition;
-  readonly jobs?: (typeof JOBS)[keyof typeof JOBS];
-}
-
 /**
  * Stores a batch of deliveries with their jobs. The bodies are one value with the offset and length of each.
  * `seq` follows the order of arrival, but rows are inserted in the order of their keys and dead jobs are
  * locked in the order of `seq`, so that concurrent batches with the same deliveries cannot deadlock. Every
  * snapshot contains either a delivery or, after its removal, its remembered key, so a repeat during the
- * removal is not stored twice. With a condition, only deliveries for which it holds after its step are
- * stored. A result row has the result of a delivery, or the target and number of a job stored as claimed.
+ * removal is not stored twice. A result row has the result of a delivery, or the target and number of a job
+ * stored as claimed.
  */
-const append = (name: string, { condition, jobs = JOBS.open }: Variant = {}) => ({
+const append = (name: string, jobs: (typeof JOBS)[keyof typeof JOBS]) => ({
   name,
   text: `
-    WITH ${condition === undefined ? '' : `${condition.step}, `}given AS MATERIALIZED (
+    WITH given AS MATERIALIZED (
       SELECT given.*, nextval((SELECT pg_get_serial_sequence('deliveries', 'seq'))::regclass) AS seq
       FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::int[], $7::int[],
         $8::bigint[], $9::text[], $14::text[], $17::text[], $18::text[]) WITH ORDINALITY
-        AS given (id, source, event, data_pointer, content_type, starts, length, received_at, dedup_key, headers, trace, sender_event, nth)
-      WHERE ${condition === undefined ? 'true' : condition.holds}),
+        AS given (id, source, event, data_pointer, content_type, starts, length, received_at, dedup_key, headers, trace, sender_event, nth)),
     stored AS (
       INSERT INTO deliveries (seq, id, source, event, data_pointer, content_type, received_at, dedup_key, headers, trace, sender_event, body)
       OVERRIDING SYSTEM VALUE
@@ -114,30 +94,12 @@ const append = (name: string, { condition, jobs = JOBS.open }: Variant = {}) => 
       FROM dead WHERE jobs.seq = dead.seq AND jobs.status = 'dead'
       RETURNING dead.id),
     resized AS (${resize('+', 'stored')})
-    SELECT id, 'stored', NULL::bigint FROM stored UNION SELECT id, 'revived', NULL FROM revived
-    ${condition === undefined ? '' : `UNION ALL SELECT id, NULL, NULL FROM given`}${jobs.results}`,
+    SELECT id, 'stored', NULL::bigint FROM stored UNION SELECT id, 'revived', NULL FROM revived${jobs.results}`,
 });
 
 const APPEND = {
-  plain: append('append'),
-  claiming: append('append-and-claim', { jobs: JOBS.claimed }),
-  atCheckpoint: append('append-at-checkpoint', {
-    condition: { step: `moved AS (${MOVE_CHECKPOINT})`, holds: 'EXISTS (SELECT 1 FROM moved)' },
-  }),
-  enqueued: append('append-enqueued', {
-    condition: {
-      step: 'taken AS (DELETE FROM enqueued WHERE seq = ANY ($19::bigint[]) RETURNING id)',
-      holds: 'given.id IN (SELECT id FROM taken)',
-    },
-  }),
-  relayed: append('append-relayed', {
-    condition: {
-      step: `moved AS (
-      UPDATE user_relay SET position = $21::bigint, at = $22::bigint, moved_at = $23::bigint
-      WHERE position = $19::bigint AND at = $20::bigint RETURNING id)`,
-      holds: 'EXISTS (SELECT 1 FROM moved)',
-    },
-  }),
+  plain: append('append', JOBS.open),
+  claiming: append('append-and-claim', JOBS.claimed),
 };
 
 /** A delivery to store, with the jobs to hand over. */
@@ -177,46 +139,35 @@ function leasesOf(given: readonly GivenDelivery[]): readonly unknown[] {
   return [handOvers.map((each) => each?.owner ?? null), handOvers.map((each) => each?.lease ?? null)];
 }
 
-/**
- * Stores a delivery and moves a checkpoint in one statement; undefined if the checkpoint is not at `from`.
- */
-export async function appendAtCheckpoint(
-  server: Server,
-  { name, from, to }: CheckpointMove,
-  delivery: NewDelivery,
-): Promise<Appended | undefined> {
-  const values = [...valuesOf([delivery]), storable(name), from, to];
-  return resultsOf(await server.write(APPEND.atCheckpoint, values)).get(delivery.id);
-}
-
-/** Stores enqueued deliveries; undefined for each one that another process has taken. */
-export async function appendEnqueued(
-  server: Server,
-  taken: readonly TakenDelivery[],
-): Promise<readonly (Appended | undefined)[]> {
-  const values = [...valuesOf(taken.map(({ delivery }) => delivery)), taken.map(({ seq }) => seq)];
-  const results = resultsOf(await server.write(APPEND.enqueued, values));
-  return taken.map(({ delivery: { id } }) => results.get(id));
-}
-
-/**
- * Moves the relay of users' events and stores deliveries in one statement; resolves to whether it was moved.
- */
-export async function appendRelayed(
-  server: Server,
-  move: readonly unknown[],
-  deliveries: readonly NewDelivery[],
-): Promise<boolean> {
-  return (await server.write(APPEND.relayed, [...valuesOf(deliveries), ...move])).length > 0;
-}
-
-/** The results of a conditional append, for the deliveries for which the condition held. */
-function resultsOf(rows: readonly Row[]): ReadonlyMap<string, Appended> {
-  const results = new Map<string, Appended>();
-  for (const [id, result] of rows as readonly (readonly [string, Appended | null])[]) {
-    if (result !== null || !results.has(id)) results.set(id, result ?? 'duplicate');
+/** Stores deliveries in the transaction of a step that allows it. */
+export function conditionalAppends(sql: PostgresSql, notifier: Notifier): ConditionalAppends {
+  async function append(
+    step: Step,
+    deliveriesOf: (rows: readonly Row[]) => readonly NewDelivery[],
+  ): Promise<ReadonlyMap<string, Appended> | undefined> {
+    const [rows] =
+      (await sql.writeIf(step, (found) => [[APPEND.plain, valuesOf(deliveriesOf(found))]])) ?? [];
+    if (rows === undefined) return undefined;
+    if (rows.length > 0) notifier.notify('work');
+    return new Map(rows.map(([id, appended]) => [String(id), appended as Appended]));
   }
-  return results;
+  return {
+    async appendIf(step, deliveries) {
+      const results = await append(step, () => deliveries);
+      return results && deliveries.map(({ id }) => results.get(id) ?? 'duplicate');
+    },
+    async appendTaken(taken, step) {
+      const own = new Set<string>();
+      const results = await append(step(taken), (rows) => {
+        own.clear();
+        for (const [id] of rows) own.add(String(id));
+        return taken.map(({ delivery }) => delivery).filter(({ id }) => own.has(id));
+      });
+      return taken.map(({ delivery: { id } }) =>
+        results !== undefined && own.has(id) ? (results.get(id) ?? 'duplicate') : undefined,
+      );
+    },
+  };
 }
 
 function valuesOf(deliveries: readonly NewDelivery[]): readonly unknown[] {

@@ -3,17 +3,19 @@ import { StoreUnavailableError } from '../../core/errors.ts';
 import { QUARANTINE_CRASHES } from '../../inbox/delivery.ts';
 import type { AppendedAndClaimed, Finished, Inbox } from '../../inbox/inbox.ts';
 import { counted, type DatabaseObserver } from '../batch-queue.ts';
-import { backlogAt, readBacklog, WAITING_TARGETS } from '../inbox-sql.ts';
 import type { Notifier } from '../postgres/notifier.ts';
-import { storable, storableKey, stored } from '../postgres/text.ts';
+import { postgresSql } from '../postgres/sql.ts';
+import { storable, stored } from '../postgres/text.ts';
 import { singleWrite, writeQueue } from '../postgres/write-queue.ts';
-import { STATEMENT_TIMEOUT, type Statement } from '../postgres-pool/connection.ts';
+import { STATEMENT_TIMEOUT } from '../postgres-pool/connection.ts';
 import type { Server } from '../postgres-pool/server.ts';
-import { appendAll, type GivenDelivery } from './append.ts';
+import { inboxUpkeep } from '../stores/inbox-upkeep.ts';
+import { checkpoints, enqueuedDeliveries, relayStore } from '../stores/producers.ts';
+import { SERVER_NOW } from '../stores/sql.ts';
+import { appendAll, conditionalAppends, type GivenDelivery } from './append.ts';
 import { claimJobs } from './claim.ts';
-import { postgresCheckpoints, postgresDeadLetters, postgresEnqueued, postgresRelay } from './producers.ts';
-import { forgetKeys, pruneStep, SIZE } from './prune.ts';
-import { SERVER_NOW, timeOr } from './server-clock.ts';
+import { pruneStep, SIZE } from './prune.ts';
+import { timeOr } from './server-clock.ts';
 import { isSettled, type Settlement, settleAll } from './settle.ts';
 
 /** Maximum number of connections for concurrent batches of appends. */
@@ -40,56 +42,7 @@ const DUE_QUARANTINED = {
       WHERE jobs.target = wanted.target AND status = 'open' AND NOT blocked AND due_at <= ${timeOr('$2')}
         AND crashes > 0 AND crashes + CASE WHEN owner IS NULL THEN 0 ELSE 1 END >= ${QUARANTINE_CRASHES})`,
 };
-const ID_OF = {
-  name: 'id of',
-  text: `
-    SELECT id FROM deliveries WHERE source = $1 AND dedup_key = $2
-    UNION ALL SELECT id FROM remembered_keys WHERE source = $1 AND dedup_key = $2 LIMIT 1`,
-};
-// Locked jobs are being settled, or claimed by another process; the next renewal will tell. Waits for no
-// lock.
-const RENEW = {
-  name: 'renew',
-  text: `
-    WITH mine AS MATERIALIZED (
-      SELECT seq FROM jobs WHERE owner = $2 AND status = 'open' AND seq = ANY ($3::bigint[])),
-    free AS MATERIALIZED (
-      SELECT seq FROM jobs WHERE owner = $2 AND status = 'open' AND seq = ANY ($3::bigint[])
-      ORDER BY seq FOR UPDATE SKIP LOCKED),
-    renewed AS (
-      UPDATE jobs SET due_at = ${timeOr('$4')} + $1::bigint FROM free WHERE jobs.seq = free.seq RETURNING jobs.seq)
-    SELECT mine.seq, renewed.seq IS NOT NULL FROM mine LEFT JOIN renewed USING (seq)`,
-};
-const BACKLOG = { text: backlogAt(`(SELECT ${SERVER_NOW})`) };
 const CLOCK = { name: 'clock', text: `SELECT ${SERVER_NOW}` };
-// Ordered by name, so that concurrent heartbeats do not deadlock.
-const HEARTBEAT = {
-  text: `
-    ${WAITING_TARGETS},
-    mine AS (SELECT DISTINCT name FROM unnest($2::text[]) AS given (name))
-    INSERT INTO targets (name, seen_at)
-    SELECT name, $1::bigint FROM (
-      SELECT name FROM mine UNION
-      SELECT target FROM waiting WHERE target IS NOT NULL AND target NOT IN (SELECT name FROM targets)) AS either
-    ORDER BY name COLLATE "C"
-    ON CONFLICT (name) DO UPDATE SET seen_at = greatest(targets.seen_at, excluded.seen_at)`,
-};
-const EXPIRE_ORPHANS = {
-  text: `
-    WITH orphans AS (
-      SELECT seq FROM jobs WHERE seq = ANY (ARRAY(
-        (SELECT jobs.seq FROM targets JOIN jobs ON jobs.target = targets.name
-          WHERE targets.seen_at <= $1 AND jobs.status = 'open' AND NOT blocked AND jobs.due_at <= $1 LIMIT $2)
-        UNION ALL
-        (SELECT jobs.seq FROM targets JOIN jobs ON jobs.target = targets.name
-          WHERE targets.seen_at <= $1 AND jobs.status = 'open' AND order_key IS NOT NULL AND blocked
-            AND jobs.due_at <= $1 LIMIT $2)
-        LIMIT $2)) AND status = 'open' AND due_at <= $1
-      ORDER BY seq FOR UPDATE SKIP LOCKED)
-    UPDATE jobs SET status = 'dead', error = $3, finished_at = $4, owner = NULL
-    FROM orphans WHERE jobs.seq = orphans.seq RETURNING jobs.target`,
-};
-
 /** The inbox in PostgreSQL. Appends and settlements are batched, each into one statement. */
 export function postgresInbox(
   server: Server,
@@ -110,10 +63,14 @@ export function postgresInbox(
     maxWait: server.maxWait,
   });
   const dueTally = observer.reads('inbox.due');
-  const backlogTally = observer.reads('inbox.backlog');
   let closed = false;
-  const write = (statement: Statement, values: readonly unknown[]) =>
-    singleWrite(observer, () => server.write(statement, values));
+  const sql = postgresSql(server, observer, { escapes: true });
+  const conditional = conditionalAppends(sql, notifier);
+  const serverClock = () => null;
+  async function clock(): Promise<number> {
+    const [row] = await server.read(CLOCK, []);
+    return Number(row?.[0]);
+  }
 
   /**
    * Retries while the server is unavailable, so that a short outage does not repeat attempts; the fence makes
@@ -147,11 +104,6 @@ export function postgresInbox(
 
     appendAndClaim: (delivery, handOver) => append({ delivery, handOver }),
 
-    async idOf(source, dedupKey) {
-      const [row] = await server.read(ID_OF, [storable(source), storableKey(dedupKey)]);
-      return row === undefined ? undefined : String(row[0]);
-    },
-
     async due(targets, now) {
       const values = [targets.map((target) => storable(target)), now ?? null];
       const rows = await counted(dueTally, () => server.read(DUE, values));
@@ -170,49 +122,22 @@ export function postgresInbox(
       return singleWrite(observer, () => claimJobs(server, claim));
     },
 
-    async renew(owner, jobs, lease, now) {
-      const rows = await write(RENEW, [lease, owner, jobs, now ?? null]);
-      const held = new Map(rows.map(([seq, renewed]) => [Number(seq), renewed === true]));
-      return {
-        renewed: jobs.filter((job) => held.get(job)),
-        lost: jobs.filter((job) => !held.has(job)),
-      };
-    },
-
     settle: async (job, owner, outcome, now) =>
       (await settle({ job, owner, outcome, next: null, now: now ?? null })).recorded,
 
     finish: (job, owner, outcome, next, now) => settle({ job, owner, outcome, next, now: now ?? null }),
 
-    async recordHeartbeat(targets, now) {
-      await write(HEARTBEAT, [now, targets.map((target) => storable(target))]);
-    },
-
-    async expireOrphans(before, limit, error, now) {
-      const rows = await write(EXPIRE_ORPHANS, [before, limit, storable(error), now]);
-      return rows.map(([target]) => stored(String(target)));
-    },
-
-    async backlog() {
-      const [row] = await counted(backlogTally, () => server.readAlone(BACKLOG, []));
-      type Columns = [number, number, number, number | null, number | null];
-      const [open, dead, planned, receivedAt, runAt] = (row ?? [0, 0, 0, null, null]) as Columns;
-      return readBacklog({ open, dead, planned, receivedAt, runAt });
-    },
+    ...inboxUpkeep({ sql, background: sql, observer, clock: serverClock, wallClock: serverClock }),
 
     prune: (rule) => singleWrite(observer, () => pruneStep(server, rule)),
 
-    forgetKeys: (before, max) => singleWrite(observer, () => forgetKeys(server, before, max)),
-
-    checkpoints: postgresCheckpoints(server, notifier, observer),
-    enqueued: postgresEnqueued(server, notifier, observer),
-    relay: postgresRelay(server, notifier, observer),
-    deadLetters: (until, interval) => postgresDeadLetters(server, until, interval),
-
-    async clock() {
-      const [row] = await server.read(CLOCK, []);
-      return Number(row?.[0]);
+    checkpoints: checkpoints(sql, conditional, clock),
+    enqueued: {
+      ...enqueuedDeliveries(sql, conditional),
+      onEnqueued: (listener) => notifier.listen('enqueued', listener),
     },
+    relay: relayStore(sql, conditional),
+    clock,
 
     async size() {
       const [row] = await server.readAlone(SIZE, []);

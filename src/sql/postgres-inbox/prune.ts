@@ -135,29 +135,3 @@ export async function pruneStep(server: Server, rule: PruneRule): Promise<PruneS
     return step();
   }
 }
-
-// Skips keys that another process is forgetting.
-const FORGET = {
-  name: 'forget-keys',
-  text: `
-    WITH old AS MATERIALIZED (
-      SELECT seq FROM remembered_keys WHERE received_at < $1
-      ORDER BY received_at LIMIT ${WINDOW} FOR UPDATE SKIP LOCKED),
-    excess AS MATERIALIZED (
-      SELECT seq FROM remembered_keys WHERE seq <= (SELECT max(seq) FROM remembered_keys) - $2::bigint
-      ORDER BY seq LIMIT ${WINDOW} FOR UPDATE SKIP LOCKED),
-    gone AS (
-      DELETE FROM remembered_keys
-      WHERE seq = ANY (ARRAY(SELECT seq FROM old UNION SELECT seq FROM excess)) RETURNING 1)
-    SELECT count(*) FROM gone`,
-};
-
-/**
- * Forgets keys of deliveries received before `before`, and the oldest keys as long as there are more than
- * `max`.
- */
-export async function forgetKeys(server: Server, before: number, max: number): Promise<PruneStep> {
-  const [row] = await server.write(FORGET, [before, max]);
-  const removed = Number(row?.[0] ?? 0);
-  return { removed, looked: removed, isLast: removed < WINDOW };
-}

@@ -1,5 +1,4 @@
-/** The server's time in milliseconds since the epoch, because the clocks of processes differ. */
-export const SERVER_NOW = '(extract(epoch FROM statement_timestamp()) * 1000)::bigint';
+import { SERVER_NOW } from '../stores/sql.ts';
 
 /** The time given by a parameter, or the server's time if it is null. */
 export const timeOr = (parameter: string) => `coalesce(${parameter}::bigint, ${SERVER_NOW})`;

@@ -56,6 +56,9 @@ export interface ConnectOptions {
 /** The statements of a transaction, with their values. */
 export type Steps = readonly (readonly [Statement, readonly unknown[]])[];
 
+/** Makes further steps of the rows of the first ones. */
+export type MakeSteps = (rows: readonly (readonly Row[])[]) => Steps;
+
 /** A row as an array of columns. */
 export type Row = readonly unknown[];
 
@@ -161,16 +164,24 @@ export class Connection implements AsyncDisposable {
     return promise;
   }
 
-  /** Runs statements in one transaction, pipelined; resolves to the rows of each. */
-  async transaction(steps: Steps): Promise<readonly (readonly Row[])[]> {
-    const began = this.run({ text: 'BEGIN' }, undefined);
-    const results = steps.map(([statement, values]) => this.run(statement, values));
+  /**
+   * Runs statements in one transaction, pipelined; resolves to the rows of each. `then` makes further
+   * statements of these rows.
+   */
+  async transaction(steps: Steps, then?: MakeSteps): Promise<readonly (readonly Row[])[]> {
+    const run = (all: Steps) => all.map(([statement, values]) => this.run(statement, values));
+    const results = [this.run({ text: 'BEGIN' }, undefined), ...run(steps)];
+    if (then !== undefined) {
+      const first = await Promise.allSettled(results);
+      const rows = first.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []));
+      if (rows.length === first.length) results.push(...run(then(rows.slice(1))));
+    }
     // After a failure, COMMIT rolls the transaction back.
-    const ended = this.run({ text: 'COMMIT' }, undefined);
-    const settled = await Promise.allSettled([began, ...results, ended]);
+    results.push(this.run({ text: 'COMMIT' }, undefined));
+    const settled = await Promise.allSettled(results);
     const failure = settled.find((result) => result.status === 'rejected');
     if (failure !== undefined) throw failure.reason;
-    return Promise.all(results);
+    return (await Promise.all(results)).slice(1, -1);
   }
 
   /** Destroys the connection; statements in flight fail with ConnectionLostError. */

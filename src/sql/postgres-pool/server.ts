@@ -1,6 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { OutcomeUnknownError, StoreUnavailableError } from '../../core/errors.ts';
-import { type Connection, type Row, STATEMENT_TIMEOUT, type Statement, type Steps } from './connection.ts';
+import {
+  type Connection,
+  type MakeSteps,
+  type Row,
+  STATEMENT_TIMEOUT,
+  type Statement,
+  type Steps,
+} from './connection.ts';
 import { describeFault, isLocked, isOutcomeUnknown, isTransient, UnconfirmedError } from './faults.ts';
 
 /** Maximum number of connections to a server. */
@@ -90,9 +97,9 @@ export class Server implements AsyncDisposable {
     return withRetries(() => this.#writers.use((connection) => connection.run(statement, values)));
   }
 
-  /** Runs a write of several statements in one transaction. Rejects as `write` does. */
-  transaction(steps: Steps): Promise<readonly (readonly Row[])[]> {
-    return withRetries(() => this.#writers.use((connection) => connection.transaction(steps)));
+  /** Runs a write of several statements in one transaction (see `Connection`). Rejects as `write` does. */
+  transaction(steps: Steps, then?: MakeSteps): Promise<readonly (readonly Row[])[]> {
+    return withRetries(() => this.#writers.use((connection) => connection.transaction(steps, then)));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

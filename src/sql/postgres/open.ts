@@ -6,9 +6,10 @@ import { PostgresDeliveryLog } from '../postgres-inbox/delivery-log.ts';
 import { postgresInbox } from '../postgres-inbox/inbox.ts';
 import { checkReplica, connector, onFirst } from '../postgres-pool/connector.ts';
 import { Server } from '../postgres-pool/server.ts';
-import { postgresApiTokens, postgresAuditStore } from './access-stores.ts';
+import { apiTokens, auditStore } from '../stores/access-stores.ts';
 import { migrate, pendingMigrations } from './migrate.ts';
 import { Notifier, PROCESSES } from './notifier.ts';
+import { postgresSql } from './sql.ts';
 import { PostgresUserEventLog } from './user-event-log.ts';
 import { indexUsers } from './user-lists.ts';
 import { UserReads } from './user-reads.ts';
@@ -59,6 +60,7 @@ export async function openPostgres(url: string, options: OpenOptions): Promise<D
       notifier.notify('users');
     },
   });
+  const sql = postgresSql(server, observer);
   const inbox = postgresInbox(server, notifier, observer);
   return {
     users,
@@ -66,12 +68,12 @@ export async function openPostgres(url: string, options: OpenOptions): Promise<D
     userEvents: events,
     inbox,
     deliveries: new PostgresDeliveryLog(server, notifier, observer),
-    apiTokens: postgresApiTokens(server, observer),
+    apiTokens: apiTokens(sql),
     async processes() {
       const rows = await server.readAlone({ text: PROCESSES }, []);
       return rows.map(([name, since]) => ({ name: String(name), since: Number(since) }));
     },
-    audit: postgresAuditStore(server, observer),
+    audit: auditStore(sql),
     async ping() {
       await server.read({ name: 'ping', text: PING }, []);
     },

@@ -1,30 +1,75 @@
 import type { ClaimedJob, NewDelivery, NewJob } from '../../inbox/delivery.ts';
 import type { Appended, HandOver } from '../../inbox/inbox.ts';
-import { storedKey } from '../inbox-sql.ts';
+import { HEAD_START, storedKey } from '../inbox-sql.ts';
+import { writeStep } from '../sqlite/sql.ts';
 import type { Step, StepRows } from '../sqlite-writer/batch.ts';
+import type { WriteQueue } from '../sqlite-writer/write-queue.ts';
+import type { ConditionalAppends } from '../stores/producers.ts';
+import type { Step as SharedStep } from '../stores/sql.ts';
 import { ruledJobsJson } from './delivery-zones.ts';
 
+/** The highest `seq` ever used. */
+export const HIGHEST = `max(coalesce((SELECT max(seq) FROM deliveries), 0),
+      coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'deliveries'), 0))`;
+
+const append = (columns: string, values: string, rows = (all: string) => `VALUES (${all})`) => `
+    INSERT INTO deliveries (${columns}id, source, event, data_pointer, content_type, body, received_at, dedup_key, headers, trace, sender_event)
+    ${rows(`${values}?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11`)}
+    ON CONFLICT (source, dedup_key) WHERE dedup_key IS NOT NULL DO NOTHING`;
+
+/** A delivery with a remembered key is a duplicate of a removed one. The lookup costs a few microseconds. */
+const unlessRemembered = (values: string) => `
+    SELECT ${values}
+    WHERE NOT EXISTS (SELECT 1 FROM remembered_keys WHERE source = ?2 AND dedup_key = ?8)`;
+
+/** Whether a new job, a row of json_each, has to wait behind an unblocked job with its order key. */
+export const IS_BLOCKED = `(value ->> 1) IS NOT NULL AND EXISTS (
+      SELECT 1 FROM jobs AS head
+      WHERE head.target = value ->> 0 AND head.order_key = value ->> 1 AND head.status = 'open' AND NOT head.blocked)`;
+
+const JOB = 'INSERT INTO jobs (delivery, due_at, target, owner, claimed_at, attempts)';
+
 /**
- * Builds the steps that append a delivery; with `if-changed`, only if the previous step changed something.
- * Jobs of the handover are stored as claimed.
+ * The statements of each append: the second is used until a delivery was stored since the last prune, and
+ * continues after the highest `seq` ever used.
  */
-export type AppendSteps = (
-  delivery: NewDelivery,
-  when?: 'if-changed',
-  handOver?: HandOver,
-) => readonly Step[];
+export const APPENDS = {
+  appendDelivery: [append('', ''), append('seq, ', `${HIGHEST} + 1, `)],
+  appendKeyed: [append('', '', unlessRemembered), append('seq, ', `${HIGHEST} + 1, `, unlessRemembered)],
+} as const;
+
+/** The other statements that store deliveries and their jobs. */
+export const APPEND_WRITES = {
+  // A job without rules follows an append in the same write, and further jobs follow it. Each adds nothing if
+  // the previous step added nothing, because the delivery was a duplicate. With an owner, the job is stored
+  // as claimed.
+  addJob: `${JOB} SELECT last_insert_rowid(), ?, ?, ?, ?, ? WHERE changes() > 0`,
+  addFurtherJob: `${JOB} SELECT delivery, ?, ?, ?, ?, ? FROM jobs WHERE seq = last_insert_rowid() AND changes() > 0`,
+  addRuledJobs: `
+    INSERT INTO jobs (delivery, due_at, target, order_key, blocked, run_at, priority)
+    SELECT last_insert_rowid(), value ->> 2, value ->> 0, value ->> 1, ${IS_BLOCKED}, value ->> 3, value ->> 4
+    FROM json_each(?) WHERE changes() > 0
+    RETURNING seq`,
+  reviveDuplicate: `
+    UPDATE jobs SET status = 'open', attempts = 0, crashes = 0, due_at = ? - ${HEAD_START}, run_at = NULL, owner = NULL,
+      finished_at = NULL
+    WHERE status = 'dead' AND delivery = (SELECT seq FROM deliveries WHERE source = ? AND dedup_key = ?)
+    RETURNING seq`,
+} as const;
+
+/** Builds the steps that append a delivery. Jobs of the handover are stored as claimed. */
+export type AppendSteps = (delivery: NewDelivery, handOver?: HandOver) => readonly Step[];
 
 /** Builds steps with a clock that never goes back, because the wall clock may be set in both directions. */
 export function appendStepsBy(clock: () => number): AppendSteps {
-  return (delivery, when, handOver) => {
+  return (delivery, handOver) => {
     const { id, source, event, dataPointer, contentType, body, receivedAt, jobs } = delivery;
     const { headers = null, trace = null, senderEvent = null } = delivery;
     const dedupKey = storedKey(delivery.dedupKey);
     const values = [id, source, event, dataPointer, contentType, body, receivedAt, dedupKey, headers, trace];
     // Few deliveries have it, and a missing parameter is NULL.
     if (senderEvent !== null) values.push(senderEvent);
-    const append = dedupKey === null ? 'appendDelivery' : 'appendKeyed';
-    const steps: Step[] = [{ statement: when === undefined ? append : 'appendIfChanged', values }];
+    const steps: Step[] = [{ statement: dedupKey === null ? 'appendDelivery' : 'appendKeyed', values }];
     if (jobs.length > 0) {
       const now = clock();
       const dueAt = Math.min(receivedAt, now);
@@ -76,4 +121,35 @@ export function readHandedOver(
 export function readAppended(rows: StepRows): Appended {
   if ((rows[0] ?? []).length > 0) return 'stored';
   return rows.length > 1 && (rows.at(-1) ?? []).length > 0 ? 'revived' : 'duplicate';
+}
+
+/** What `requireChange` fails with. */
+export const NOTHING_CHANGED = 'The step before has changed nothing';
+
+/** Stores deliveries in the commit of a step that allows it. */
+export function conditionalAppends(writes: WriteQueue, appendSteps: AppendSteps): ConditionalAppends {
+  async function appendIf(step: SharedStep, deliveries: readonly NewDelivery[]) {
+    const appends = deliveries.map((delivery) => appendSteps(delivery));
+    try {
+      const rows = await writes.submit([
+        writeStep(step),
+        { statement: 'requireChange', values: [] },
+        ...appends.flat(),
+      ]);
+      let next = 2;
+      return appends.map(({ length }) => {
+        next += length;
+        return readAppended(rows.slice(next - length, next));
+      });
+    } catch (error) {
+      if (String(error).includes(NOTHING_CHANGED)) return undefined;
+      throw error;
+    }
+  }
+  return {
+    appendIf,
+    // One write each, so that one that fails does not keep the others.
+    appendTaken: (taken, step) =>
+      Promise.all(taken.map(async (each) => (await appendIf(step([each]), [each.delivery]))?.[0])),
+  };
 }

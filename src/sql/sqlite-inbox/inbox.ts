@@ -1,35 +1,29 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { type ClaimedJob, QUARANTINE_CRASHES, type StoredDelivery } from '../../inbox/delivery.ts';
-import type { Appended, Enqueued, EnqueuedDeliveries, Inbox } from '../../inbox/inbox.ts';
+import type { Appended, Inbox } from '../../inbox/inbox.ts';
 import { counted, type DatabaseObserver } from '../batch-queue.ts';
-import {
-  type BacklogRow,
-  backlogAt,
-  OLDEST_ENQUEUED,
-  openJobs,
-  readBacklog,
-  storedKey,
-} from '../inbox-sql.ts';
+import { openJobs } from '../inbox-sql.ts';
 import { readRow, readRows } from '../sqlite/connection.ts';
+import { sqliteSql } from '../sqlite/sql.ts';
 import type { Row, Step, StepRows } from '../sqlite-writer/batch.ts';
-import type { WriteQueue } from '../sqlite-writer/write-queue.ts';
 import type { Writer } from '../sqlite-writer/writer.ts';
-import { type AppendSteps, appendStepsBy, readAppended, readHandedOver } from './append.ts';
-import { sqliteCheckpoints, sqliteDeadLetters } from './checkpoints.ts';
+import { inboxUpkeep } from '../stores/inbox-upkeep.ts';
+import { checkpoints, enqueuedDeliveries, relayStore } from '../stores/producers.ts';
+import {
+  type AppendSteps,
+  appendStepsBy,
+  conditionalAppends,
+  readAppended,
+  readHandedOver,
+} from './append.ts';
 import { SIZE, ZONE } from './delivery-zones.ts';
-import { forgotten } from './prune.ts';
 import { pruneValues } from './pruner.ts';
-import { sqliteRelay } from './relay.ts';
 import { doneStep, settleSteps } from './settle.ts';
 
 const ADD_ZONES: readonly Step[] = [
   { statement: 'countTail', values: [] },
   { statement: 'addZones', values: [] },
 ];
-
-const ID_OF_KEY = `
-  SELECT id FROM deliveries WHERE source = ?1 AND dedup_key = ?2
-  UNION ALL SELECT id FROM remembered_keys WHERE source = ?1 AND dedup_key = ?2 LIMIT 1`;
 
 const alwaysStored = (): Appended => 'stored';
 
@@ -52,10 +46,10 @@ export function sqliteInbox(
     if (appends++ % ZONE === 0) writes.submit(ADD_ZONES).catch(() => {});
     return stepsOf(...given);
   };
+  const sql = sqliteSql({ reads, writes });
+  const conditional = conditionalAppends(writes, stepsOf);
   const dueTally = observer.reads('inbox.due');
   const deliveriesTally = observer.reads('inbox.deliveries');
-  const backlogTally = observer.reads('inbox.backlog');
-  const idOfKey = reads.prepare(ID_OF_KEY);
   const dueTargets = reads.prepare(`
     SELECT value AS target FROM json_each(?)
     WHERE EXISTS (SELECT 1 FROM jobs WHERE target = value AND status = 'open' AND NOT blocked AND due_at <= ?)`);
@@ -67,7 +61,6 @@ export function sqliteInbox(
     SELECT seq, id, source, event, sender_event AS senderEvent, data_pointer AS dataPointer,
       content_type AS contentType, headers, trace, body, received_at AS receivedAt
     FROM deliveries WHERE seq IN (SELECT value FROM json_each(?))`);
-  const jobCounts = reads.prepare(backlogAt('?1'));
   const size = reads.prepare(SIZE);
 
   /** Combines claimed rows with their deliveries. */
@@ -111,13 +104,11 @@ export function sqliteInbox(
     },
 
     appendAndClaim(delivery, handOver) {
-      return writes.submit(appendSteps(delivery, undefined, handOver), (rows) => {
+      return writes.submit(appendSteps(delivery, handOver), (rows) => {
         const appended = delivery.dedupKey === null ? 'stored' : readAppended(rows);
         return { appended, jobs: appended === 'stored' ? readHandedOver(delivery, handOver, rows) : [] };
       });
     },
-
-    idOf: (source, dedupKey) => readRow<{ id: string }>(idOfKey, source, storedKey(dedupKey))?.id,
 
     due(targets, now = clock()) {
       const rows = counted(dueTally, () =>
@@ -142,12 +133,6 @@ export function sqliteInbox(
       );
     },
 
-    async renew(owner, jobs, lease, now = clock()) {
-      const rows = await writes.write('renewLeases', now + lease, owner, JSON.stringify(jobs));
-      const renewed = new Set(rows.map(([seq]) => Number(seq)));
-      return { renewed: [...renewed], lost: jobs.filter((job) => !renewed.has(job)) };
-    },
-
     settle(job, owner, outcome, now = clock()) {
       return writes.submit(settleSteps(job, owner, outcome, now), isSettled);
     },
@@ -166,22 +151,13 @@ export function sqliteInbox(
       return { recorded: isSettled(rows), next: claimed[0] };
     },
 
-    async recordHeartbeat(targets, now) {
-      await writes.submit([
-        { statement: 'recordHeartbeat', values: [now, JSON.stringify(targets)] },
-        { statement: 'registerWaitingTargets', values: [now] },
-      ]);
-    },
-
-    async expireOrphans(before, limit, error, now) {
-      const rows = await writes.write('expireOrphans', error, now, before, limit);
-      return rows.map(([target]) => String(target));
-    },
-
-    backlog() {
-      const row = counted(backlogTally, () => readRow<BacklogRow>(jobCounts, Date.now()));
-      return readBacklog(row ?? { open: 0, dead: 0, planned: 0, receivedAt: null, runAt: null });
-    },
+    ...inboxUpkeep({
+      sql,
+      background: sqliteSql({ reads, writes: background }),
+      observer,
+      clock,
+      wallClock: Date.now,
+    }),
 
     async prune(rule) {
       const [row = []] = await background.write('prune', ...pruneValues(rule));
@@ -189,14 +165,9 @@ export function sqliteInbox(
       return { removed, looked, isLast: isLast === 1 };
     },
 
-    async forgetKeys(before, max) {
-      return forgotten((await background.write('forgetKeys', before, max)).length);
-    },
-
-    checkpoints: sqliteCheckpoints(reads, writes, appendSteps),
-    enqueued: sqliteEnqueued(reads, writes, appendSteps),
-    relay: sqliteRelay(reads, writes, appendSteps),
-    deadLetters: sqliteDeadLetters(reads),
+    checkpoints: checkpoints(sql, conditional, Date.now),
+    enqueued: enqueuedDeliveries(sql, conditional),
+    relay: relayStore(sql, conditional),
     clock,
 
     size: () => readRow<{ size: number }>(size)?.size ?? 0,
@@ -275,27 +246,5 @@ export function steadyClock(wall = () => Date.now(), steady = () => performance.
     readAt = steadyNow;
     last = expected - wallNow > SLEW ? expected : Math.max(last, wallNow);
     return Math.floor(last);
-  };
-}
-
-const readTaken = ([taken = [], ...rows]: StepRows): Appended | undefined =>
-  taken.length === 0 ? undefined : readAppended(rows);
-
-/** Deliveries that programs have enqueued in an SQLite file through their own connections. */
-function sqliteEnqueued(
-  reads: DatabaseSync,
-  writes: WriteQueue,
-  appendSteps: AppendSteps,
-): EnqueuedDeliveries {
-  const oldest = reads.prepare(OLDEST_ENQUEUED);
-  return {
-    oldest: () => readRows<Enqueued>(oldest),
-    take: (taken) =>
-      Promise.all(
-        taken.map(({ seq, delivery }) => {
-          const take = { statement: 'takeEnqueued', values: [seq, delivery.id] } as const;
-          return writes.submit([take, ...appendSteps(delivery, 'if-changed')], readTaken);
-        }),
-      ),
   };
 }

@@ -1,15 +1,23 @@
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
 import { type PruneRule, rememberedFrom } from '../../inbox/inbox.ts';
 import { DELIVERY_BYTES, DELIVERY_OVERHEAD } from '../inbox-sql.ts';
-import { HIGHEST } from '../sqlite-writer/write-statements.ts';
+import { type Programs, prepareStep, type RunStep, type Write } from '../sqlite-writer/batch.ts';
+import { APPENDS, HIGHEST, NOTHING_CHANGED } from './append.ts';
 import { PRUNE_ZONE, SIZE, ZONE_OF } from './delivery-zones.ts';
-import { REMEMBER_KEY } from './prune.ts';
 import { REMOVE_ATTEMPTS } from './settle.ts';
 
 /** A step ends after this time in milliseconds, but examines at least one entry. */
 const STEP_TIME = 2;
 /** Maximum number of entries that a step examines. */
 const WINDOW = 256;
+
+/** Before the delivery `?1` is removed: remembers its dedup key if it was received at or after `?2`. */
+const REMEMBER_KEY = `
+  INSERT INTO remembered_keys (source, dedup_key, id, received_at)
+  SELECT source, dedup_key, id, received_at FROM deliveries
+  WHERE seq = ?1 AND dedup_key IS NOT NULL AND received_at >= ?2
+    AND NOT EXISTS (SELECT 1 FROM jobs WHERE delivery = ?1 AND status = 'dead')
+  ON CONFLICT DO NOTHING`;
 
 /** The statements of a step. Each looks up rows by key, or up to `WINDOW` rows from a key on. */
 export const PRUNE_STATEMENTS = {
@@ -59,11 +67,51 @@ export function pruneValues(rule: PruneRule): readonly SQLInputValue[] {
   return [rule.kind, rule.before, limit, rememberedFrom(rule)];
 }
 
+/** Creates the steps of the inbox that depend on the numbers of deliveries. */
+export function inboxPrograms(db: DatabaseSync): Programs {
+  const prune = createPruner(db);
+  /**
+   * Whether SQLite's own numbering of deliveries is correct: a delivery was stored since the last prune.
+   * Initially false, because an earlier process may have pruned.
+   */
+  let continuesNumbers = false;
+  const append = ([plain, afterPrune]: readonly [string, string]): RunStep => {
+    const steps = [prepareStep(db, plain), prepareStep(db, afterPrune)] as const;
+    return (values) => steps[continuesNumbers ? 0 : 1](values);
+  };
+  const changes = db.prepare('SELECT changes() AS n');
+  return {
+    steps: {
+      // Fails the write if the step before it has changed nothing.
+      requireChange() {
+        if (changes.get()?.n === 0) throw new Error(NOTHING_CHANGED);
+        return [];
+      },
+      appendDelivery: append(APPENDS.appendDelivery),
+      appendKeyed: append(APPENDS.appendKeyed),
+      prune(values) {
+        continuesNumbers = false;
+        return [prune(values)];
+      },
+    },
+    committed(writes, results) {
+      continuesNumbers ||= results.some(
+        (result, i) => 'rows' in result && isAppend(writes[i]) && (result.rows[0] ?? []).length > 0,
+      );
+    },
+  };
+}
+
+function isAppend(write: Write | undefined): boolean {
+  const { statement = '' } = write?.[0] ?? {};
+  return statement in APPENDS;
+}
+
 /**
  * Creates the function that runs a step in a transaction; it returns `removed`, `looked`, and 1 for the last
  * step.
  */
-export function createPruner(
+function createPruner(
   db: DatabaseSync,
 ): (values: readonly SQLInputValue[]) => readonly [removed: number, looked: number, isLast: number] {
   const names = Object.keys(PRUNE_STATEMENTS) as (keyof typeof PRUNE_STATEMENTS)[];

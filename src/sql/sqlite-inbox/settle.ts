@@ -1,6 +1,70 @@
-import type { ClaimedJob } from '../../inbox/delivery.ts';
+import { type ClaimedJob, QUARANTINE_CRASHES } from '../../inbox/delivery.ts';
 import type { Outcome } from '../../inbox/inbox.ts';
+import { HEAD_START } from '../inbox-sql.ts';
 import type { Step } from '../sqlite-writer/batch.ts';
+
+/**
+ * Whether a job whose lease has ended belonged to another owner than ?1, whose process must have crashed or
+ * stalled.
+ */
+const CRASHED = '(owner IS NOT NULL AND owner <> ?1)';
+/** The crashes of a job, including one found by this claim. */
+const CRASHES = `crashes + ${CRASHED}`;
+
+// Claims due jobs that are not blocked and that the owner is not still running (?6). ?7 bounds the bodies,
+// except the first. The limit is written `?5 + 0` because a bare parameter is part of the plan: SQLite would
+// prepare the statement again for each run, at ten times the cost of a small claim.
+const claim = (index: string, condition: string) => `
+    UPDATE jobs SET owner = ?1, claimed_at = ?4, due_at = ?2, attempts = attempts + NOT ${CRASHED}, crashes = ${CRASHES}
+    WHERE seq IN (SELECT seq FROM (
+      SELECT seq, row_number() OVER oldest AS nth, sum(bytes) OVER oldest AS total FROM (
+      SELECT seq, due_at, (SELECT octet_length(body) FROM deliveries WHERE deliveries.seq = due.delivery) AS bytes
+      FROM jobs AS due INDEXED BY ${index}
+      WHERE target = ?3 AND status = 'open' AND NOT blocked AND due_at <= ?4 AND ${condition}
+        AND (owner IS NULL OR seq NOT IN (SELECT value FROM json_each(?6)))
+      ORDER BY due_at, seq LIMIT ?5 + 0)
+      WINDOW oldest AS (ORDER BY due_at, seq ROWS UNBOUNDED PRECEDING))
+      WHERE nth = 1 OR total <= ?7)
+    RETURNING seq, attempts, crashes, delivery, order_key IS NOT NULL, priority`;
+
+/** Matches only the claim that an outcome belongs to. */
+const FENCE = 'seq = ? AND owner = ? AND attempts = ? AND crashes = ?';
+
+/** The statements that claim jobs and record outcomes. */
+export const JOB_WRITES = {
+  claimJobs: claim('jobs_due', `${CRASHES} < ${QUARANTINE_CRASHES}`),
+  claimQuarantined: claim('jobs_quarantined', `crashes > 0 AND ${CRASHES} >= ${QUARANTINE_CRASHES}`),
+  finishJob: `
+    UPDATE jobs SET status = ?, error = ?, finished_at = ?, duration = ?, ended_by = owner, owner = NULL
+    WHERE ${FENCE}`,
+  // Follows the end of job ?3 in the same write; if that was recorded, claims the next job with its order
+  // key.
+  claimNext: `
+    UPDATE jobs SET owner = ?1, claimed_at = ?4, due_at = ?2, attempts = attempts + 1
+    WHERE changes() > 0 AND seq = (
+      SELECT next.seq FROM jobs AS ended JOIN jobs AS next INDEXED BY jobs_head USING (target, order_key)
+      WHERE ended.seq = ?3 AND next.status = 'open' AND NOT next.blocked AND next.order_key IS NOT NULL)
+      AND owner IS NULL AND due_at <= ?4 AND crashes < ${QUARANTINE_CRASHES}
+      AND (SELECT octet_length(body) FROM deliveries WHERE deliveries.seq = jobs.delivery) <= ?5
+    RETURNING seq, attempts, crashes, delivery, order_key IS NOT NULL`,
+  retryJob: `
+    UPDATE jobs SET due_at = ?, error = ?, owner = NULL
+    WHERE ${FENCE} RETURNING seq`,
+  releaseJob: `
+    UPDATE jobs SET due_at = ? - ${HEAD_START}, attempts = attempts - 1, owner = NULL
+    WHERE ${FENCE} RETURNING seq`,
+  recordCrash: `
+    UPDATE jobs SET due_at = ? - ${HEAD_START}, attempts = attempts - 1, crashes = crashes + 1, owner = NULL
+    WHERE ${FENCE} RETURNING seq`,
+  // Follows the outcome of an attempt in the same write; adds nothing if the lease was lost.
+  recordAttempt: `
+    INSERT INTO attempts (job, attempt, outcome, started_at, duration, process, status, answer, error)
+    SELECT ?, ?, ?, ?, ?, ?, ?, ?, ? WHERE changes() > 0`,
+  // Keeps only the last `?2` entries of the job `?1`.
+  trimAttempts: `
+    DELETE FROM attempts
+    WHERE job = ?1 AND seq <= (SELECT seq FROM attempts WHERE job = ?1 ORDER BY seq DESC LIMIT 1 OFFSET ?2)`,
+} as const;
 
 /** Records a success without an answer in the row of the job. */
 export function doneStep(
@@ -60,16 +124,6 @@ export function settleSteps(
 
 /** Maximum number of successes kept for a job that is replayed again and again. */
 const MAX_REPLAYED = 1_000;
-
-/** Follows the outcome of an attempt in the same write; adds nothing if the lease was lost. */
-export const RECORD_ATTEMPT = `
-  INSERT INTO attempts (job, attempt, outcome, started_at, duration, process, status, answer, error)
-  SELECT ?, ?, ?, ?, ?, ?, ?, ?, ? WHERE changes() > 0`;
-
-/** Keeps only the last `?2` entries of the job `?1`. */
-export const TRIM_ATTEMPTS = `
-  DELETE FROM attempts
-  WHERE job = ?1 AND seq <= (SELECT seq FROM attempts WHERE job = ?1 ORDER BY seq DESC LIMIT 1 OFFSET ?2)`;
 
 /**
  * Before a replay: records the successes of the delivery `?1` as entries, for jobs whose targets are in `?2`.

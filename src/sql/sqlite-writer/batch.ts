@@ -1,11 +1,9 @@
 import type { DatabaseSync, SQLInputValue, SQLOutputValue, StatementSync } from 'node:sqlite';
 import type { BatchResult, WriteResult } from '../batch-queue.ts';
-import { createPruner } from '../sqlite-inbox/pruner.ts';
-import { AFTER_PRUNE, WRITES, type WriteName } from './write-statements.ts';
 
-/** One statement of a write, with its values. */
+/** One statement of a write, by its name in the registry, with its values. */
 export interface Step {
-  readonly statement: WriteName;
+  readonly statement: string;
   readonly values: readonly SQLInputValue[];
 }
 
@@ -21,6 +19,28 @@ export type Row = readonly SQLOutputValue[];
  */
 export type StepRows = readonly (readonly Row[])[];
 
+/** Runs a step in the open transaction; returns its rows. */
+export type RunStep = (values: Step['values']) => readonly Row[];
+
+/** What a writing connection can run. The features of the database hand it over (see `sqlite/writes.ts`). */
+export interface WriteRegistry {
+  /** Statements by name, prepared when the connection opens. */
+  readonly statements: Readonly<Record<string, string>>;
+  /** Statements by name that are prepared on first use. */
+  readonly rare: Readonly<Record<string, string>>;
+  /** Creates the steps that are more than one statement. */
+  programs(db: DatabaseSync): Programs;
+  /** Statements that a health check runs and rolls back. */
+  readonly checks: readonly string[];
+}
+
+/** Steps that run several statements or depend on earlier commits. */
+export interface Programs {
+  readonly steps: Readonly<Record<string, RunStep>>;
+  /** Called after each COMMIT. */
+  committed(writes: readonly Write[], results: readonly WriteResult<StepRows>[]): void;
+}
+
 /** SQLITE_IOERR_FSYNC and SQLITE_IOERR_DIR_FSYNC (sqlite.org/rescode.html). */
 const FSYNC_FAILED: ReadonlySet<unknown> = new Set([1034, 1290]);
 
@@ -31,7 +51,9 @@ const FSYNC_FAILED: ReadonlySet<unknown> = new Set([1034, 1290]);
  */
 export class BatchExecutor {
   readonly #db: DatabaseSync;
-  readonly #statements: ReadonlyMap<WriteName, (values: Step['values']) => readonly Row[]>;
+  readonly #steps: Map<string, RunStep>;
+  readonly #rare: WriteRegistry['rare'];
+  readonly #programs: Programs;
   readonly #begin: StatementSync;
   readonly #commit: StatementSync;
   readonly #rollback: StatementSync;
@@ -40,25 +62,14 @@ export class BatchExecutor {
   readonly #undo: StatementSync;
   readonly #touch: StatementSync;
   readonly #check: WriteCheck;
-  /**
-   * Whether SQLite's own numbering of deliveries is correct: a delivery was stored since the last prune.
-   * Initially false, because an earlier process may have pruned.
-   */
-  #continuesNumbers = false;
 
-  constructor(db: DatabaseSync) {
+  constructor(db: DatabaseSync, { statements, rare, programs, checks }: WriteRegistry) {
     this.#db = db;
-    const names = Object.keys(WRITES) as (keyof typeof WRITES)[];
-    const prune = createPruner(db);
-    this.#statements = new Map<WriteName, (values: Step['values']) => readonly Row[]>([
-      ...names.map((name) => [name, prepareRows(db.prepare(WRITES[name]))] as const),
-      [
-        'prune',
-        (values) => {
-          this.#continuesNumbers = false;
-          return [prune(values)];
-        },
-      ],
+    this.#rare = rare;
+    this.#programs = programs(db);
+    this.#steps = new Map([
+      ...Object.entries(statements).map(([name, sql]) => [name, prepareStep(db, sql)] as const),
+      ...Object.entries(this.#programs.steps),
     ]);
     this.#begin = db.prepare('BEGIN IMMEDIATE');
     this.#commit = db.prepare('COMMIT');
@@ -68,7 +79,7 @@ export class BatchExecutor {
     this.#undo = db.prepare('ROLLBACK TO write_in_batch');
     // Writes a page without changing anything.
     this.#touch = db.prepare('PRAGMA user_version = 0');
-    this.#check = new WriteCheck(db);
+    this.#check = new WriteCheck(db, checks);
   }
 
   /** Returns after COMMIT, hence after the fsync of the WAL; a write with an error has stored nothing. */
@@ -77,7 +88,7 @@ export class BatchExecutor {
       this.#begin.run();
       const results = this.#together(writes) ?? this.#oneByOne(writes);
       this.#commit.run();
-      this.#continuesNumbers ||= results.some(hasStored(writes));
+      this.#programs.committed(writes, results);
       return { results: this.#checked(writes, results) };
     } catch (error) {
       if (this.#db.isTransaction) this.#rollback.run();
@@ -123,13 +134,21 @@ export class BatchExecutor {
   }
 
   #run(steps: Write): StepRows {
-    const rows = steps.map(({ statement, values }) => {
-      const after = this.#continuesNumbers ? undefined : AFTER_PRUNE[statement];
-      return this.#statements.get(after ?? statement)?.(values) ?? [];
-    });
+    const rows = steps.map(({ statement, values }) =>
+      (this.#steps.get(statement) ?? this.#prepare(statement))(values),
+    );
     // An empty write is a health check: only a page in the WAL proves that the file is writable.
     if (steps.length === 0) this.#touch.run();
     return rows;
+  }
+
+  /** Prepares a rare statement. */
+  #prepare(name: string): RunStep {
+    const sql = this.#rare[name];
+    if (sql === undefined) throw new Error(`No statement of the registry is named ${name}`);
+    const step = prepareStep(this.#db, sql);
+    this.#steps.set(name, step);
+    return step;
   }
 
   /** Rethrows an error that ended the transaction (a full disk, an I/O error): it fails the whole batch. */
@@ -138,7 +157,12 @@ export class BatchExecutor {
   }
 }
 
-function prepareRows(statement: StatementSync): (values: Step['values']) => readonly Row[] {
+/**
+ * Prepares a statement as a step. RETURNING costs SQLite a temporary table per run, so frequent statements
+ * avoid it: their row is derived from the change count.
+ */
+export function prepareStep(db: DatabaseSync, sql: string): RunStep {
+  const statement = db.prepare(sql);
   if (statement.columns().length > 0) {
     statement.setReturnArrays(true);
     return (values) => statement.all(...values) as unknown as readonly Row[];
@@ -149,28 +173,10 @@ function prepareRows(statement: StatementSync): (values: Step['values']) => read
   };
 }
 
-/** Whether a write was an append that stored a delivery, which restores SQLite's own numbering. */
-function hasStored(writes: readonly Write[]): (result: WriteResult<StepRows>, i: number) => boolean {
-  return (result, i) => 'rows' in result && isAppend(writes[i]?.[0]) && (result.rows[0] ?? []).length > 0;
-}
-
-function isAppend(step: Step | undefined): boolean {
-  return step !== undefined && AFTER_PRUNE[step.statement] !== undefined;
-}
-
 /** Whether an error reports a failed fsync. */
 export function isFsyncFailure(error: unknown): boolean {
   return FSYNC_FAILED.has((Object(error) as { readonly errcode?: unknown }).errcode);
 }
-
-/** One row of each kind that the doors store, on the pages where their next rows would go. */
-const INSERTS = [
-  `INSERT INTO users (name, email) VALUES ('', '')`,
-  `INSERT INTO deliveries (id, source, data_pointer, body, received_at, dedup_key)
-   VALUES ('', '', '', x'', 0, lower(hex(randomblob(16))))`,
-  `INSERT INTO jobs (delivery, due_at, target)
-   VALUES (last_insert_rowid(), 0, coalesce((SELECT target FROM jobs ORDER BY seq DESC LIMIT 1), ''))`,
-];
 
 /**
  * Checks that the doors can write: a damaged page fails only writes to its table. It stores rows as the doors
@@ -182,10 +188,10 @@ class WriteCheck {
   readonly #inserts: readonly StatementSync[];
   readonly #rollback: StatementSync;
 
-  constructor(db: DatabaseSync) {
+  constructor(db: DatabaseSync, inserts: readonly string[]) {
     this.#db = db;
     this.#begin = db.prepare('BEGIN IMMEDIATE');
-    this.#inserts = INSERTS.map((sql) => db.prepare(sql));
+    this.#inserts = inserts.map((sql) => db.prepare(sql));
     this.#rollback = db.prepare('ROLLBACK');
   }
 

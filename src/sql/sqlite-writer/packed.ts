@@ -1,7 +1,6 @@
 import type { SQLInputValue, SQLOutputValue } from 'node:sqlite';
 import type { BatchResult, WriteResult } from '../batch-queue.ts';
 import type { Step, StepRows, Write } from './batch.ts';
-import type { WriteName } from './write-statements.ts';
 
 /**
  * Writes in the format posted to the writer thread. Structured clone copies a flat list of primitives several
@@ -73,7 +72,7 @@ export function unpackWrites({ list: packed, blobs, bytes }: PackedWrites): read
   for (let at = 0; at < list.length; ) {
     const steps: Step[] = [];
     for (let left = Number(list[at++]); left > 0; left--) {
-      const statement = list[at] as WriteName;
+      const statement = String(list[at]);
       const first = at + 2;
       at = first + Number(list[at + 1]);
       steps.push({ statement, values: list.slice(first, at) });

@@ -12,6 +12,7 @@ import { StoreUnavailableError } from '../../core/errors.ts';
 import { unobserved } from '../batch-queue.ts';
 import { openReadConnection, openWriteConnection } from '../sqlite/connection.ts';
 import { migrate } from '../sqlite/migrate.ts';
+import { SQLITE_WRITES } from '../sqlite/writes.ts';
 import type { Row } from './batch.ts';
 import { openInlineWriter, openThreadWriter, type Writer } from './writer.ts';
 
@@ -169,7 +170,7 @@ test('a writer on the thread of its caller does the same on its connection', asy
   using db = new DatabaseSync(':memory:');
   migrate(db);
   const fatal: StoreUnavailableError[] = [];
-  const writer = openInlineWriter(db, (error) => fatal.push(error), unobserved);
+  const writer = openInlineWriter(db, SQLITE_WRITES, (error) => fatal.push(error), unobserved);
   const writes = [create(writer, 'a'), create(writer, 'b')];
   const disposing = writer[Symbol.asyncDispose]();
   await Promise.all(writes);

@@ -5,7 +5,7 @@ import { StoreUnavailableError } from '../../core/errors.ts';
 import { PACKAGE_ROOT, threadEnvironment } from '../../core/package-root.ts';
 import type { BatchResult } from '../batch-queue.ts';
 import { type DatabaseObserver, unobserved } from '../batch-queue.ts';
-import { BatchExecutor, type StepRows, type Write } from './batch.ts';
+import { BatchExecutor, type StepRows, type Write, type WriteRegistry } from './batch.ts';
 import type { HeldWal } from './checkpointer.ts';
 import { type PackedResults, packWrites, unpackResults } from './packed.ts';
 import { WriteQueue } from './write-queue.ts';
@@ -124,10 +124,11 @@ export function openThreadWriter(
  */
 export function openInlineWriter(
   db: DatabaseSync,
+  registry: WriteRegistry,
   onFatal: (error: StoreUnavailableError) => void,
   observer: DatabaseObserver,
 ): Writer {
-  const executor = new BatchExecutor(db);
+  const executor = new BatchExecutor(db, registry);
   const send = (writes: readonly Write[], done: BatchEnd) => done(executor.execute(writes));
   const queue = new WriteQueue({ send, onFatal, observer });
   const background = new WriteQueue({ send, onFatal, observer: unobserved });

@@ -9,15 +9,17 @@ import { SqliteDeliveryLog } from '../sqlite-inbox/delivery-log.ts';
 import { resetTimes, sqliteInbox } from '../sqlite-inbox/inbox.ts';
 import { proveWritable, rewriteWal } from '../sqlite-writer/checkpointer.ts';
 import { openInlineWriter, openThreadWriter, type Writer } from '../sqlite-writer/writer.ts';
-import { sqliteApiTokens, sqliteAuditStore } from './access-stores.ts';
+import { apiTokens, auditStore } from '../stores/access-stores.ts';
 import { OpenedFiles, openReadConnection, openWriteConnection, readRow } from './connection.ts';
 import { migrate, openFailure, pendingMigrations, requireAccess } from './migrate.ts';
 import { openReader, type Reader } from './reader.ts';
 import { lockForService } from './service-lock.ts';
+import { sqliteSql } from './sql.ts';
 import { TickSnapshot } from './tick-snapshot.ts';
 import { SqliteUserEventLog } from './user-event-log.ts';
 import { indexUsers } from './user-lists.ts';
 import { SqliteUserStore } from './user-store.ts';
+import { SQLITE_WRITES } from './writes.ts';
 
 /** Minimum time between two polls for events of users, in milliseconds, so that several commits share one. */
 const FEED_PAUSE = 5;
@@ -50,7 +52,7 @@ export function openSqlite(file: string, options: OpenOptions = {}): Database {
       reads = resources.use(new DatabaseSync(file));
       migrate(reads);
       if (userIndexes) indexUsers(reads, userIndexes);
-      writer = resources.use(openInlineWriter(reads, onFatal, observer));
+      writer = resources.use(openInlineWriter(reads, SQLITE_WRITES, onFatal, observer));
     } else {
       if (forService) requireAccess(file);
       if (!mayMigrate) requireNothingPending(pendingInFile(file));
@@ -75,6 +77,7 @@ export function openSqlite(file: string, options: OpenOptions = {}): Database {
       if (readThread) reader = resources.use(openReader(file));
       if (path) files = new OpenedFiles(path);
     }
+    const sql = sqliteSql({ reads, writes: writer.queue });
     const ping = reads.prepare(PING);
     const events = new SqliteUserEventLog(reads, writer.queue);
     const userFeed = resources.use(new UserEventFeed(events, FEED_PAUSE));
@@ -93,8 +96,8 @@ export function openSqlite(file: string, options: OpenOptions = {}): Database {
       inbox: sqliteInbox(reads, writer, observer),
       userEvents: events,
       deliveries: new SqliteDeliveryLog(reads, writer.queue, reader),
-      apiTokens: sqliteApiTokens(reads, writer.queue),
-      audit: sqliteAuditStore(reads, writer.queue),
+      apiTokens: apiTokens(sql),
+      audit: auditStore(sql),
       ping() {
         failed.signal.throwIfAborted();
         readRow(ping);

@@ -1,0 +1,15 @@
+import { AUDIT_QUERIES, TOKEN_QUERIES } from './access-stores.ts';
+import { UPKEEP_QUERIES } from './inbox-upkeep.ts';
+import { PRODUCER_QUERIES } from './producers.ts';
+import type { Query } from './sql.ts';
+
+/**
+ * All statements of both engines: what the writer thread of SQLite can run of them, and what a test looks at
+ * the plans of.
+ */
+export const SHARED_QUERIES: readonly Query[] = [
+  TOKEN_QUERIES,
+  AUDIT_QUERIES,
+  PRODUCER_QUERIES,
+  UPKEEP_QUERIES,
+].flatMap((group) => Object.values(group));

@@ -145,9 +145,11 @@ export const SABOTAGES: readonly Sabotage[] = [
   {
     promise: 'Deliveries of one order key are handled one after the other',
     change: 'new jobs of a key do not wait for its head',
-    file: 'src/sql/sqlite-inbox/append.ts',
-    from: 'export const IS_BLOCKED = `(value ->> 1) IS NOT NULL AND EXISTS (',
-    to: 'export const IS_BLOCKED = `(value ->> 1) IS NULL AND EXISTS (',
+    file: 'src/sql/inbox-sql.ts',
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: the source has it
+    from: '=> `${orderKey} IS NOT NULL AND EXISTS (',
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: the source has it
+    to: '=> `${orderKey} IS NULL AND EXISTS (',
     test: 'test/database/inbox-order.test.ts',
   },
   {

@@ -3,8 +3,10 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
 import type { DeliveryFilter } from '../../src/inbox/operations.ts';
-import { SqliteDeliveryLog } from '../../src/sql/sqlite-inbox/delivery-log.ts';
+import { sqliteSql } from '../../src/sql/sqlite/sql.ts';
 import type { WriteQueue } from '../../src/sql/sqlite-writer/write-queue.ts';
+import { deliveryLog } from '../../src/sql/stores/delivery-log.ts';
+import type { Sql } from '../../src/sql/stores/sql.ts';
 import { fillSqlite } from '../support/fill-sqlite.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
@@ -18,23 +20,22 @@ const FILTERS: readonly DeliveryFilter[] = [
   { text: '"number":7}' },
 ];
 
-/** Notes what it reads by. */
-class NotingLog extends SqliteDeliveryLog {
-  readonly noted: (readonly [text: string, values: readonly (string | number | null)[]])[] = [];
-
-  protected override read(text: string, values: readonly (string | number | null)[]) {
-    this.noted.push([text, values]);
-    return super.read(text, values);
-  }
-}
-
 test('a page of deliveries is found by keys and indexes, whatever is filtered and wherever it is', async () => {
   await using folder = await temporaryFolder();
   const file = join(folder.path, 'portico.db');
   await fillSqlite(file, { users: 1, deliveries: DELIVERIES, search: 'none' });
   using db = new DatabaseSync(file, { readOnly: true, timeout: 5_000 });
+  const noted: (readonly [text: string, values: readonly (string | number | null | Uint8Array)[]])[] = [];
   // It writes nothing.
-  const log = new NotingLog(db, undefined as unknown as WriteQueue);
+  const sql = sqliteSql({ reads: db, writes: undefined as unknown as WriteQueue });
+  const noting: Sql = {
+    ...sql,
+    read(query, ...values) {
+      noted.push([query.sqlite, values as (string | number | null)[]]);
+      return sql.read(query, ...values);
+    },
+  };
+  const log = deliveryLog(noting, { maxChanges: 1 });
   for (const filter of FILTERS) {
     for (const before of [Number.MAX_SAFE_INTEGER, DELIVERIES / 2]) {
       const { items } = await log.list(filter, 50, { before });
@@ -42,9 +43,9 @@ test('a page of deliveries is found by keys and indexes, whatever is filtered an
       await log.find(items[0]?.id ?? 'none');
     }
   }
-  assert.ok(log.noted.length > 2 * FILTERS.length);
-  for (const [text, values] of log.noted) {
-    const explained = db.prepare(`EXPLAIN QUERY PLAN ${text.replaceAll('$', '?')}`).all(...values);
+  assert.ok(noted.length > 2 * FILTERS.length);
+  for (const [text, values] of noted) {
+    const explained = db.prepare(`EXPLAIN QUERY PLAN ${text}`).all(...values);
     const plan = explained.map(({ detail }) => String(detail));
     for (const line of plan) {
       assert.doesNotMatch(line, /^SCAN (?:d|deliveries|jobs|attempts)\b/, plan.join('\n'));

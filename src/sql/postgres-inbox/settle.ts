@@ -210,20 +210,6 @@ function entriesOf(settlements: readonly Settlement[]): readonly unknown[] | und
   return first?.map((_, column) => entries.map((entry) => entry[column]));
 }
 
-/** Maximum number of successes kept for a job that is replayed again and again. */
-const MAX_REPLAYED = 1_000;
-
-/**
- * Before a replay: records the successes of the delivery with the id $1 as entries, for jobs whose targets
- * are in $2.
- */
-export const KEEP_SUCCESSES = `
-  INSERT INTO attempts (job, attempt, outcome, started_at, duration, process)
-  SELECT seq, attempts, 'done', finished_at - duration, duration, ended_by FROM jobs
-  WHERE delivery = (SELECT seq FROM deliveries WHERE id = $1) AND duration IS NOT NULL AND target = ANY ($2::text[])
-    AND (SELECT count(*) FILTER (WHERE status = 'open') FROM jobs AS other WHERE other.delivery = jobs.delivery) = 0
-    AND (SELECT count(*) FROM attempts WHERE job = jobs.seq) < ${MAX_REPLAYED}`;
-
 /** Removes the entries of the deliveries in `old`. */
 export const REMOVE_ATTEMPTS = `
   DELETE FROM attempts WHERE job = ANY (ARRAY(

@@ -2,11 +2,11 @@ import { EventRetention, UserEventFeed } from '../../relations/events.ts';
 import { unobserved } from '../batch-queue.ts';
 import { type Database, type OpenOptions, PING } from '../database.ts';
 import { requireNothingPending } from '../migration-files.ts';
-import { PostgresDeliveryLog } from '../postgres-inbox/delivery-log.ts';
-import { postgresInbox } from '../postgres-inbox/inbox.ts';
+import { awaitEarlierWriters, postgresInbox } from '../postgres-inbox/inbox.ts';
 import { checkReplica, connector, onFirst } from '../postgres-pool/connector.ts';
 import { Server } from '../postgres-pool/server.ts';
 import { apiTokens, auditStore } from '../stores/access-stores.ts';
+import { deliveryLog } from '../stores/delivery-log.ts';
 import { migrate, pendingMigrations } from './migrate.ts';
 import { Notifier, PROCESSES } from './notifier.ts';
 import { postgresSql } from './sql.ts';
@@ -21,6 +21,8 @@ import { COMMIT_NOTHING, checkDeliveries } from './write-queue.ts';
  * retry.
  */
 const ALONE_WAIT = 10_000;
+/** Maximum number of concurrent replays and discards: each uses a connection. */
+const MAX_CHANGES = 12;
 /**
  * Minimum time between two polls for events of users, in milliseconds; the same as between two notifications.
  */
@@ -67,7 +69,11 @@ export async function openPostgres(url: string, options: OpenOptions): Promise<D
     userFeed,
     userEvents: events,
     inbox,
-    deliveries: new PostgresDeliveryLog(server, notifier, observer),
+    deliveries: deliveryLog(postgresSql(server, observer, { escapes: true }), {
+      maxChanges: MAX_CHANGES,
+      awaitEarlier: () => awaitEarlierWriters(server),
+      onReplayed: () => notifier.notify('work'),
+    }),
     apiTokens: apiTokens(sql),
     async processes() {
       const rows = await server.readAlone({ text: PROCESSES }, []);

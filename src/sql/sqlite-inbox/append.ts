@@ -1,6 +1,6 @@
 import type { ClaimedJob, NewDelivery, NewJob } from '../../inbox/delivery.ts';
 import type { Appended, HandOver } from '../../inbox/inbox.ts';
-import { HEAD_START, storedKey } from '../inbox-sql.ts';
+import { HEAD_START, isBlocked, storedKey } from '../inbox-sql.ts';
 import { writeStep } from '../sqlite/sql.ts';
 import type { Step, StepRows } from '../sqlite-writer/batch.ts';
 import type { WriteQueue } from '../sqlite-writer/write-queue.ts';
@@ -22,11 +22,6 @@ const unlessRemembered = (values: string) => `
     SELECT ${values}
     WHERE NOT EXISTS (SELECT 1 FROM remembered_keys WHERE source = ?2 AND dedup_key = ?8)`;
 
-/** Whether a new job, a row of json_each, has to wait behind an unblocked job with its order key. */
-export const IS_BLOCKED = `(value ->> 1) IS NOT NULL AND EXISTS (
-      SELECT 1 FROM jobs AS head
-      WHERE head.target = value ->> 0 AND head.order_key = value ->> 1 AND head.status = 'open' AND NOT head.blocked)`;
-
 const JOB = 'INSERT INTO jobs (delivery, due_at, target, owner, claimed_at, attempts)';
 
 /**
@@ -47,7 +42,7 @@ export const APPEND_WRITES = {
   addFurtherJob: `${JOB} SELECT delivery, ?, ?, ?, ?, ? FROM jobs WHERE seq = last_insert_rowid() AND changes() > 0`,
   addRuledJobs: `
     INSERT INTO jobs (delivery, due_at, target, order_key, blocked, run_at, priority)
-    SELECT last_insert_rowid(), value ->> 2, value ->> 0, value ->> 1, ${IS_BLOCKED}, value ->> 3, value ->> 4
+    SELECT last_insert_rowid(), value ->> 2, value ->> 0, value ->> 1, ${isBlocked('(value ->> 0)', '(value ->> 1)')}, value ->> 3, value ->> 4
     FROM json_each(?) WHERE changes() > 0
     RETURNING seq`,
   reviveDuplicate: `

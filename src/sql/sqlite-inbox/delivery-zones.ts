@@ -1,11 +1,6 @@
 import { type NewJob, PRIORITY_LEVEL } from '../../inbox/delivery.ts';
 import { DELIVERY_BYTES, DELIVERY_OVERHEAD, storedKey } from '../inbox-sql.ts';
 
-/** Encodes jobs as a JSON array of `[target, order_key]`, for the statements that insert or reopen them. */
-export function jobsJson(jobs: readonly NewJob[]): string {
-  return JSON.stringify(jobs.map(({ target, orderKey }) => [target, storedKey(orderKey)]));
-}
-
 /**
  * Encodes jobs that may have a time, a priority and a key, as `[target, order_key, due_at, run_at,
  * priority]`. Jobs without a time are due at `now`; `ahead` is how far the store's clock is ahead of the

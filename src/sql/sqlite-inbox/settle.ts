@@ -122,19 +122,6 @@ export function settleSteps(
   ];
 }
 
-/** Maximum number of successes kept for a job that is replayed again and again. */
-const MAX_REPLAYED = 1_000;
-
-/**
- * Before a replay: records the successes of the delivery `?1` as entries, for jobs whose targets are in `?2`.
- */
-export const KEEP_SUCCESSES = `
-  INSERT INTO attempts (job, attempt, outcome, started_at, duration, process)
-  SELECT seq, attempts, 'done', finished_at - duration, duration, ended_by FROM jobs
-  WHERE delivery = ?1 AND duration IS NOT NULL AND target IN (SELECT value ->> 0 FROM json_each(?2))
-    AND NOT EXISTS (SELECT 1 FROM jobs AS other WHERE other.delivery = jobs.delivery AND other.status = 'open')
-    AND (SELECT count(*) FROM attempts WHERE job = jobs.seq) < ${MAX_REPLAYED}`;
-
 /** Removes the entries of the delivery `?`. */
 export const REMOVE_ATTEMPTS = `
   DELETE FROM attempts WHERE job IN (SELECT seq FROM jobs WHERE delivery = ?)`;

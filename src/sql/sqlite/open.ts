@@ -5,11 +5,11 @@ import { EventRetention, UserEventFeed } from '../../relations/events.ts';
 import { unobserved } from '../batch-queue.ts';
 import { type Database, type OpenOptions, PING } from '../database.ts';
 import { requireNothingPending } from '../migration-files.ts';
-import { SqliteDeliveryLog } from '../sqlite-inbox/delivery-log.ts';
 import { resetTimes, sqliteInbox } from '../sqlite-inbox/inbox.ts';
 import { proveWritable, rewriteWal } from '../sqlite-writer/checkpointer.ts';
 import { openInlineWriter, openThreadWriter, type Writer } from '../sqlite-writer/writer.ts';
 import { apiTokens, auditStore } from '../stores/access-stores.ts';
+import { deliveryLog } from '../stores/delivery-log.ts';
 import { OpenedFiles, openReadConnection, openWriteConnection, readRow } from './connection.ts';
 import { migrate, openFailure, pendingMigrations, requireAccess } from './migrate.ts';
 import { openReader, type Reader } from './reader.ts';
@@ -95,7 +95,10 @@ export function openSqlite(file: string, options: OpenOptions = {}): Database {
       userFeed,
       inbox: sqliteInbox(reads, writer, observer),
       userEvents: events,
-      deliveries: new SqliteDeliveryLog(reads, writer.queue, reader),
+      deliveries: deliveryLog(sqliteSql({ reads, writes: writer.queue, reader }), {
+        // Concurrent changes share one commit.
+        maxChanges: Number.POSITIVE_INFINITY,
+      }),
       apiTokens: apiTokens(sql),
       audit: auditStore(sql),
       ping() {

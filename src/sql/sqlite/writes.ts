@@ -1,8 +1,7 @@
-import { HEAD_START } from '../inbox-sql.ts';
-import { APPEND_WRITES, IS_BLOCKED } from '../sqlite-inbox/append.ts';
+import { APPEND_WRITES } from '../sqlite-inbox/append.ts';
 import { ADD_ZONES, COUNT_TAIL } from '../sqlite-inbox/delivery-zones.ts';
 import { inboxPrograms } from '../sqlite-inbox/pruner.ts';
-import { JOB_WRITES, KEEP_SUCCESSES } from '../sqlite-inbox/settle.ts';
+import { JOB_WRITES } from '../sqlite-inbox/settle.ts';
 import type { WriteRegistry } from '../sqlite-writer/batch.ts';
 import { SHARED_QUERIES } from '../stores/queries.ts';
 import { EVENT_WRITES } from './user-event-log.ts';
@@ -47,38 +46,12 @@ const USER_WRITES = {
   findUser: 'SELECT id FROM users WHERE id = ?',
 } as const;
 
-/** The statements of replays. */
-const INBOX_WRITES = {
-  // Before a replay: gives the job of a former handler to the current one.
-  replaceTarget: `
-    UPDATE jobs SET target = ?3, order_key = ?4
-    WHERE delivery = ?1 AND target = ?2
-      AND NOT EXISTS (SELECT 1 FROM jobs AS other WHERE other.delivery = jobs.delivery AND other.status = 'open')`,
-  replayJobs: `
-    UPDATE jobs SET status = 'open', attempts = 0, crashes = 0, due_at = ? - ${HEAD_START}, run_at = NULL, error = NULL,
-      finished_at = NULL, duration = NULL, ended_by = NULL
-    WHERE delivery = ?
-      AND target IN (SELECT value ->> 0 FROM json_each(?))
-      AND NOT EXISTS (SELECT 1 FROM jobs AS other WHERE other.delivery = jobs.delivery AND other.status = 'open')
-    RETURNING seq`,
-  replayUnhandled: `
-    INSERT INTO jobs (delivery, due_at, target, order_key, blocked)
-    SELECT deliveries.seq, ?, value ->> 0, value ->> 1, ${IS_BLOCKED} FROM deliveries, json_each(?)
-    WHERE deliveries.seq = ? AND NOT EXISTS (SELECT 1 FROM jobs WHERE delivery = deliveries.seq)
-    RETURNING seq`,
-  discardJobs: `
-    UPDATE jobs SET status = 'discarded', finished_at = ?, owner = NULL
-    WHERE delivery = ? AND status IN ('open', 'dead') RETURNING seq`,
-} as const;
-
 /** What the writing connection of a database can run. */
 export const SQLITE_WRITES: WriteRegistry = {
   statements: { ...USER_WRITES, ...APPEND_WRITES, ...JOB_WRITES },
   rare: {
     ...EVENT_WRITES,
     ...Object.fromEntries(SHARED_QUERIES.map(({ name, sqlite }) => [name, sqlite])),
-    ...INBOX_WRITES,
-    keepSuccesses: KEEP_SUCCESSES,
     countTail: COUNT_TAIL,
     addZones: ADD_ZONES,
   },

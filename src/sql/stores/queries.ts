@@ -1,4 +1,5 @@
 import { AUDIT_QUERIES, TOKEN_QUERIES } from './access-stores.ts';
+import { DELIVERY_QUERIES } from './delivery-log.ts';
 import { UPKEEP_QUERIES } from './inbox-upkeep.ts';
 import { PRODUCER_QUERIES } from './producers.ts';
 import type { Query } from './sql.ts';
@@ -10,6 +11,7 @@ import type { Query } from './sql.ts';
 export const SHARED_QUERIES: readonly Query[] = [
   TOKEN_QUERIES,
   AUDIT_QUERIES,
+  DELIVERY_QUERIES,
   PRODUCER_QUERIES,
   UPKEEP_QUERIES,
 ].flatMap((group) => Object.values(group));

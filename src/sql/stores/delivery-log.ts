@@ -1,0 +1,343 @@
+import { type MaybePromise, whenReady } from '../../core/maybe-promise.ts';
+import type { AttemptEntry } from '../../inbox/inbox.ts';
+import type {
+  DeliveryCursor,
+  DeliveryDetail,
+  DeliveryFilter,
+  DeliveryLog,
+  DeliveryPage,
+  DeliveryStatus,
+  DeliverySummary,
+  JobDetail,
+  ReplayedJob,
+} from '../../inbox/operations.ts';
+import { HEAD_START, isBlocked, storedKey } from '../inbox-sql.ts';
+import { IDS_BETWEEN, SEQ_OF_ID } from '../sqlite-inbox/delivery-zones.ts';
+import { type Dialect, queries, type Row, type Sql, type Step } from './sql.ts';
+
+/** Conditions on jobs that determine the status of a delivery; the first match counts. */
+const STATUS_OF: readonly (readonly [DeliveryStatus, string])[] = [
+  ['processing', `status = 'open' AND owner IS NOT NULL`],
+  ['pending', `status = 'open'`],
+  ['dead', `status = 'dead'`],
+  ['done', `status = 'done'`],
+  ['discarded', `status = 'discarded'`],
+];
+const CASES = STATUS_OF.map(
+  ([status, condition]) => `WHEN count(*) FILTER (WHERE ${condition}) > 0 THEN '${status}'`,
+);
+
+/**
+ * An expression for the status of the delivery in row `d`. It is one subquery, so it reads only that
+ * delivery's jobs, whatever index the planner would choose for a single condition.
+ */
+const STATUS = `(SELECT CASE ${CASES.join(' ')} ELSE 'unhandled' END FROM jobs WHERE delivery = d.seq)`;
+
+/** The status of a job for operators: an open job is pending, or processing while it is leased. */
+const JOB_STATUS = `CASE WHEN status <> 'open' THEN status WHEN owner IS NULL THEN 'pending' ELSE 'processing' END`;
+
+/** The planned time of a job before its first attempt; null otherwise. */
+const PLANNED_AT = `CASE WHEN status = 'open' AND owner IS NULL AND attempts = 0 THEN run_at END`;
+
+/** The columns of a delivery `d` in lists. */
+const SUMMARY = `
+  d.seq, d.id, d.source, d.event, d.sender_event, d.received_at, octet_length(d.body), ${STATUS},
+  (SELECT CAST(coalesce(sum(attempts), 0) AS int) FROM jobs WHERE delivery = d.seq),
+  (SELECT min(${PLANNED_AT}) FROM jobs WHERE delivery = d.seq)`;
+
+/** Maximum number of deliveries that a page scans: reads of SQLite block a thread. */
+const WINDOW = 5_000;
+/** The same for a search in bodies. */
+const TEXT_WINDOW = 500;
+/**
+ * A page ends after the delivery whose event names bring their total size to this many bytes: senders choose
+ * them.
+ */
+const MAX_EVENT_BYTES = 256 * 1024;
+/** Maximum number of successes kept for a job that is replayed again and again. */
+const MAX_REPLAYED = 1_000;
+/** Sorts after every character of an id. */
+const LAST = '\u{10ffff}';
+
+/** The end of a window of `$2` deliveries from `$1` on, and how many it has. */
+const windowOf = (edge: 'min' | 'max', beyond: '<' | '>', order: 'ASC' | 'DESC') => ({
+  long: `
+    SELECT ${edge}(seq), count(*)
+    FROM (SELECT seq FROM deliveries WHERE seq ${beyond} $1 ORDER BY seq ${order} LIMIT $2 + 0) AS looked`,
+});
+
+/** Up to `$3` deliveries from `$1` to `$2` that match a filter; null parameters match everything. */
+const matching = ({ either }: Dialect, beyond: '<' | '>', within: '<=' | '>=', order: 'ASC' | 'DESC') => ({
+  long: `
+    WITH found AS (
+      SELECT seq, coalesce(octet_length(event), 0) + coalesce(octet_length(sender_event), 0) AS bytes
+      FROM deliveries AS d
+      WHERE seq ${beyond} $1 AND seq ${within} $2
+        AND (CAST($4 AS text) IS NULL OR event = $4 OR sender_event = $4) AND (CAST($5 AS text) IS NULL OR source = $5)
+        AND (CAST($6 AS bigint) IS NULL OR received_at >= $6) AND (CAST($7 AS bigint) IS NULL OR received_at < $7)
+        AND (CAST($8 AS text) IS NULL OR ${STATUS} = $8)
+        AND (CAST($9 AS ${either('blob', 'bytea')}) IS NULL OR ${either('instr(d.body, $9)', 'position($9 IN d.body)')} > 0)
+      ORDER BY seq ${order} LIMIT $3 + 0),
+    page AS (
+      SELECT seq, count(*) OVER () AS matches,
+        sum(bytes) OVER (ORDER BY seq ${order} ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before
+      FROM found)
+    SELECT ${SUMMARY}, page.matches FROM page, deliveries AS d
+    WHERE d.seq = page.seq AND coalesce(page.before, 0) < ${MAX_EVENT_BYTES} ORDER BY d.seq ${order}`,
+});
+
+/** Whether no job of the delivery in row `jobs` is open; a count, so that it reads that delivery's jobs only. */
+const NONE_OPEN = `
+  (SELECT count(*) FILTER (WHERE status = 'open') FROM jobs AS other WHERE other.delivery = jobs.delivery) = 0`;
+
+export const DELIVERY_QUERIES = queries('deliveries', (sql) => {
+  const exact = sql.either(`d.seq = (${SEQ_OF_ID})`, 'd.id = $1');
+  return {
+    windowBack: windowOf('min', '<', 'DESC'),
+    windowForward: windowOf('max', '>', 'ASC'),
+    matchesBack: matching(sql, '<', '>=', 'DESC'),
+    matchesForward: matching(sql, '>', '<=', 'ASC'),
+    find: {
+      long: `SELECT ${SUMMARY}, d.data_pointer, d.content_type, d.headers, d.trace, d.body FROM deliveries AS d WHERE ${exact}`,
+    },
+    jobs: {
+      long: `
+        SELECT seq, target, ${JOB_STATUS}, attempts, due_at, error, finished_at, crashes, ${PLANNED_AT}, duration, ended_by
+        FROM jobs WHERE delivery = $1 ORDER BY seq`,
+    },
+    attempts: {
+      long: `
+        SELECT job, attempt, outcome, started_at, duration, process, status, answer, error FROM attempts
+        WHERE job IN (SELECT seq FROM jobs WHERE delivery = $1) ORDER BY seq`,
+    },
+    exact: { long: `SELECT d.id FROM deliveries AS d WHERE ${exact}` },
+    // Up to `$3` ids from `$1`, inclusive, to `$2`, exclusive.
+    range: {
+      long: sql.either(
+        IDS_BETWEEN,
+        'SELECT id FROM deliveries WHERE id >= $1 AND id < $2 ORDER BY id LIMIT $3',
+      ),
+    },
+    // The ids of the deliveries with the dedup key: one index lookup per source, of which there are few.
+    bySender: {
+      long: `
+        WITH RECURSIVE senders (source) AS (
+          SELECT min(source) FROM deliveries WHERE dedup_key IS NOT NULL
+          UNION ALL
+          SELECT (SELECT min(source) FROM deliveries WHERE dedup_key IS NOT NULL AND deliveries.source > senders.source)
+          FROM senders WHERE senders.source IS NOT NULL)
+        SELECT d.id FROM senders, deliveries AS d WHERE d.source = senders.source AND d.dedup_key = $1`,
+    },
+    seqOf: sql.either(SEQ_OF_ID, 'SELECT seq FROM deliveries WHERE id = $1'),
+    // Serialises concurrent replays, so that the second sees the result of the first.
+    lock: `SELECT seq FROM deliveries WHERE seq = $1 ${sql.lock}`,
+    // Gives the job of a former handler to the current one.
+    replaceTarget: `
+      UPDATE jobs SET target = $3, order_key = $4 WHERE delivery = $1 AND target = $2 AND ${NONE_OPEN}`,
+    // Before a replay: records the successes of jobs as entries.
+    keepSuccesses: `
+      INSERT INTO attempts (job, attempt, outcome, started_at, duration, process)
+      SELECT seq, attempts, 'done', finished_at - duration, duration, ended_by FROM jobs
+      WHERE delivery = $1 AND duration IS NOT NULL AND ${sql.isIn('target', '$2', 'text')} AND ${NONE_OPEN}
+        AND (SELECT count(*) FROM attempts WHERE job = jobs.seq) < ${MAX_REPLAYED}`,
+    replay: `
+      UPDATE jobs SET status = 'open', attempts = 0, crashes = 0, due_at = ${sql.notAhead('$3')} - ${HEAD_START},
+        run_at = NULL, error = NULL, finished_at = NULL, duration = NULL, ended_by = NULL
+      WHERE delivery = $1 AND ${sql.isIn('target', '$2', 'text')} AND ${NONE_OPEN} RETURNING seq`,
+    replayUnhandled: `
+      INSERT INTO jobs (delivery, due_at, target, order_key${sql.either(', blocked', '')})
+      SELECT d.seq, ${sql.notAhead('$2')}, job.target, job.order_key${sql.either(`, ${isBlocked('job.target', 'job.order_key')}`, '')}
+      FROM deliveries AS d, ${sql.rows('$3', { target: 'text', order_key: 'text' })} AS job
+      WHERE d.seq = $1 AND NOT EXISTS (SELECT 1 FROM jobs WHERE delivery = d.seq) ORDER BY nth RETURNING seq`,
+    discard: `
+      UPDATE jobs SET status = 'discarded', finished_at = $2, owner = NULL
+      WHERE delivery = $1 AND status IN ('open', 'dead') RETURNING seq`,
+  };
+});
+
+/** What differs between the engines. */
+interface DeliveryLogOptions {
+  readonly maxChanges: number;
+  /** Waits until every `seq` below one already seen is visible or was rolled back. */
+  awaitEarlier?(): Promise<void>;
+  /** Called after a replay, when jobs are open again. */
+  onReplayed?(): void;
+}
+
+/** The delivery log of a database. */
+export function deliveryLog(
+  sql: Sql,
+  { maxChanges, awaitEarlier, onReplayed }: DeliveryLogOptions,
+): DeliveryLog {
+  const { find, jobs, attempts, exact, range, bySender, seqOf, lock, discard } = DELIVERY_QUERIES;
+  const { replaceTarget, keepSuccesses, replay, replayUnhandled } = DELIVERY_QUERIES;
+  const seqOfId = (id: string) => whenReady(sql.read(seqOf, id), ([row]) => row && Number(row[0]));
+
+  return {
+    maxChanges,
+
+    list(
+      filter: DeliveryFilter,
+      limit: number,
+      cursor: DeliveryCursor = { before: Number.MAX_SAFE_INTEGER },
+    ): MaybePromise<DeliveryPage> {
+      const forward = 'after' in cursor;
+      const { windowBack, windowForward, matchesBack, matchesForward } = DELIVERY_QUERIES;
+      const [window, matches] = forward ? [windowForward, matchesForward] : [windowBack, matchesBack];
+      const from = forward ? cursor.after : cursor.before;
+      const size = filter.text === undefined ? WINDOW : TEXT_WINDOW;
+      return whenReady(sql.read(window, from, size), ([bounds]) => {
+        const [edge, looked] = (bounds ?? []) as [(number | null)?, number?];
+        if (edge === null || edge === undefined) return { items: [], next: undefined };
+        // In order of arrival, a page must not skip deliveries with a lower `seq` that are not committed yet.
+        return whenReady(forward ? awaitEarlier?.() : undefined, () => {
+          // One more than the limit shows whether there is another page.
+          const page = sql.read(matches, from, edge, limit + 1, ...conditions(filter));
+          return whenReady(page, (rows) => {
+            const items = rows.slice(0, limit).map(summaryOf);
+            const matched = Number(rows[0]?.[10] ?? 0);
+            if (matched > items.length) return { items, next: items.at(-1)?.seq };
+            return { items, next: looked === size ? edge : undefined };
+          });
+        });
+      });
+    },
+
+    find: (id: string): MaybePromise<DeliveryDetail | undefined> =>
+      whenReady(sql.read(find, id), ([row]) => {
+        if (row === undefined) return undefined;
+        const summary = summaryOf(row);
+        type Columns = [string, string | null, string | null, string | null, Uint8Array];
+        const [dataPointer, contentType, headers, trace, body] = row.slice(10) as Columns;
+        return whenReady(sql.read(jobs, summary.seq), (jobRows) =>
+          whenReady(sql.read(attempts, summary.seq), (rows) => {
+            const entries = entriesByJob(rows);
+            const details = jobRows.map((job) => jobOf(job, summary.receivedAt, entries));
+            return { ...summary, dataPointer, contentType, headers, trace, body, jobs: details };
+          }),
+        );
+      }),
+
+    resolve(name: string, limit: number): MaybePromise<readonly string[]> {
+      if (name === '') return [];
+      return whenReady(sql.read(exact, name), (found) => {
+        if (found.length > 0) return [name];
+        return whenReady(sql.read(bySender, storedKey(name)), (sent) =>
+          whenReady(sql.read(range, name, name + LAST, limit), (begun) => [
+            ...new Set([...sent, ...begun].map(([id]) => String(id))),
+          ]),
+        );
+      });
+    },
+
+    async replay(id: string, replayed: readonly ReplayedJob[], now: number): Promise<boolean> {
+      const seq = await seqOfId(id);
+      if (seq === undefined) return false;
+      const replacements = replayed.flatMap(({ target, orderKey, replaces }): readonly Step[] =>
+        replaces === undefined ? [] : [[replaceTarget, seq, replaces, target, storedKey(orderKey)]],
+      );
+      const targets = replayed.map(({ target }) => target);
+      const rows = await sql.write(
+        [lock, seq],
+        ...replacements,
+        [keepSuccesses, seq, targets],
+        [replay, seq, targets, now],
+        [
+          replayUnhandled,
+          seq,
+          now,
+          { rows: replayed.map(({ target, orderKey }) => [target, storedKey(orderKey)]) },
+        ],
+      );
+      const [reopened = [], added = []] = rows.slice(-2);
+      if (reopened.length + added.length === 0) return false;
+      onReplayed?.();
+      return true;
+    },
+
+    async discard(id: string, now: number): Promise<boolean> {
+      const seq = await seqOfId(id);
+      if (seq === undefined) return false;
+      const [discarded = []] = await sql.write([discard, seq, now]);
+      return discarded.length > 0;
+    },
+  };
+}
+
+/** The values of a filter. A text is sought as bytes; NUL is left out, as names cannot have it. */
+function conditions({ event, source, since, until, status, text }: DeliveryFilter) {
+  const bytes = text === undefined ? null : Buffer.from(text.replaceAll('\0', ''));
+  return [event ?? null, source ?? null, since ?? null, until ?? null, status ?? null, bytes];
+}
+
+function summaryOf(row: Row): DeliverySummary {
+  type Columns = [
+    number,
+    string,
+    string,
+    string | null,
+    string | null,
+    number,
+    number,
+    DeliverySummary['status'],
+    number,
+    number | null,
+  ];
+  const columns = row as Columns & Row;
+  const [seq, id, source, event, senderEvent, receivedAt, size, status, attempts, plannedAt] = columns;
+  return { seq, id, source, event, senderEvent, status, receivedAt, attempts, size, plannedAt };
+}
+
+function jobOf(
+  row: Row,
+  receivedAt: number,
+  entries: ReadonlyMap<number, readonly AttemptEntry[]>,
+): JobDetail {
+  type Columns = [
+    number,
+    string,
+    JobDetail['status'],
+    number,
+    number,
+    string | null,
+    number | null,
+    number,
+    number | null,
+    number | null,
+    string | null,
+  ];
+  const columns = row as Columns & Row;
+  const [seq, target, status, attempts, due, error, finishedAt, crashes, plannedAt] = columns;
+  const history = [
+    ...(entries.get(seq) ?? []),
+    ...successEntry(attempts, finishedAt, columns[9], columns[10]),
+  ];
+  // A priority moves `due_at` before the receipt.
+  const dueAt = Math.max(due, receivedAt);
+  return { target, status, attempts, dueAt, plannedAt, finishedAt, crashes, error, history };
+}
+
+/** Groups entries by job number. */
+function entriesByJob(rows: readonly Row[]): ReadonlyMap<number, readonly AttemptEntry[]> {
+  type Columns = [number, number, AttemptEntry['outcome'], number, number | null, string, number | null];
+  const byJob = Map.groupBy(rows, ([job]) => Number(job));
+  const entryOf = (row: Row): AttemptEntry => {
+    const [, attempt, outcome, startedAt, duration, process, status] = row as Columns & Row;
+    const [body, error = null] = row.slice(7) as (string | null)[];
+    const answer = status === null ? null : { status, body: body ?? '' };
+    return { attempt, outcome, startedAt, duration, process, answer, error };
+  };
+  return new Map([...byJob].map(([job, all]) => [job, all.map(entryOf)]));
+}
+
+/** The history entry of a success that the row of its job records; empty if none is recorded. */
+function successEntry(
+  attempt: number,
+  finishedAt: number | null,
+  duration: number | null,
+  process: string | null,
+): readonly AttemptEntry[] {
+  if (finishedAt === null || duration === null || process === null) return [];
+  const startedAt = finishedAt - duration;
+  return [{ attempt, outcome: 'done', startedAt, duration, process, answer: null, error: null }];
+}

@@ -1,9 +1,11 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Readable } from 'node:stream';
-import type { FastifyBaseLogger } from 'fastify';
+import type { FastifyBaseLogger, FastifyRequest } from 'fastify';
 import type { MaybePromise } from '../../src/core/maybe-promise.ts';
 import type { KnownCaller } from './caller.ts';
+import type { EventStream } from './reply/event-streams.ts';
 import type { Pieces } from './reply/reply-pieces.ts';
+import type { ProtocolSwitch } from './server/door-server.ts';
 
 /** A request as an endpoint sees it, independent of the transport. */
 export interface RequestContext {
@@ -27,8 +29,15 @@ export interface RequestContext {
   readonly param: string;
   /** The decoded query parameters; a repeated name has an array. */
   readonly query: Readonly<Record<string, unknown>>;
-  /** At most `bodyLimit` bytes; empty if there is no body. */
+  /** At most `bodyLimit` bytes; empty if there is no body, or if the endpoint streams it. */
   readonly body: Buffer;
+  /**
+   * The body as it arrives, if `Endpoint.body` is `stream` for this request. The unread rest is read and
+   * discarded after the reply.
+   */
+  readonly stream: Readable;
+  /** Fastify's own request. Throws TypeError on the fast path: only for endpoints added with `fast: false`. */
+  readonly request: FastifyRequest;
   /** The authenticated caller, once known; it may be known before the body is read. */
   caller: KnownCaller | undefined;
   readonly log: FastifyBaseLogger;
@@ -46,13 +55,16 @@ export interface RequestContext {
   onAbort(listener: () => void): () => void;
 }
 
-/** An endpoint's reply. */
+/** An endpoint's reply. A reply to HEAD has the head of the reply to GET, and its body is not sent. */
 export interface Reply {
   readonly status: number;
   /** The Content-Type header, sent verbatim; empty for none. */
   readonly type: string;
-  /** The whole body, or pieces that are produced while the reply is sent. */
-  readonly body: string | Buffer | Pieces;
+  /**
+   * The whole body; or pieces, each produced once the client has taken the previous one; or events. Only
+   * endpoints added with `fast: false`, and requests that accept an event stream, may be answered with events.
+   */
+  readonly body: string | Buffer | Pieces | EventStream | ProtocolSwitch;
   /**
    * Further headers, by name in lower case. Never put client input here: the fast path writes them unchecked.
    */
@@ -61,7 +73,7 @@ export interface Reply {
 
 /** The implementation of a route, shared by both transports. */
 export interface Endpoint {
-  /** Maximum body size in bytes; a larger body is refused with 413. 0 if the route reads no body. */
+  /** Maximum size of a buffered body in bytes; a larger one is refused with 413. 0 if the route reads none. */
   readonly bodyLimit: number;
   /**
    * Authorizes a request by its head, before its body is used and usually before it is read. `bodyLength` is
@@ -69,19 +81,11 @@ export interface Endpoint {
    * rejects with HttpProblem.
    */
   authorize?(ctx: RequestContext, bodyLength: number): MaybePromise<void>;
+  /**
+   * How the endpoint receives the body of a request, judged by its head: whole in `ctx.body` (`buffer`, the
+   * default), or as it arrives and without a size limit in `ctx.stream`.
+   */
+  body?(request: Pick<RequestContext, 'headers' | 'contentType'>): 'buffer' | 'stream';
   /** Answers a request. Throws HttpProblem; any other error becomes a 500. */
   handle(ctx: RequestContext): MaybePromise<Reply>;
-  /** Answers requests whose bodies are streamed without a size limit; `handle` does not receive them. */
-  readonly streamed?: StreamedBodies;
-}
-
-/** How a route answers requests with streamed bodies. */
-export interface StreamedBodies {
-  /** Whether the body of a request is to be streamed, judged by its head. */
-  takes(request: Pick<RequestContext, 'headers' | 'contentType'>): boolean;
-  /**
-   * Answers a request; the reply may begin before the body ends. The unread rest of the body is read and
-   * discarded. Throws like `Endpoint.handle`.
-   */
-  handle(ctx: RequestContext, body: Readable): MaybePromise<Reply>;
 }

@@ -1,8 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import type { FastifyBaseLogger, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyBaseLogger } from 'fastify';
 import { ERROR_CODES } from '../../src/core/error-codes.ts';
 import type { Reply } from './endpoint.ts';
-import { send } from './fastify-context.ts';
 import { handlesStrictly, parseAccept, STRICT_APPLIED } from './negotiation.ts';
 import { HttpProblem, reasonPhrase, toProblem } from './problem.ts';
 import { requestFields } from './request-events.ts';
@@ -110,14 +109,4 @@ function note(error: unknown, problem: HttpProblem, status: number, request: Ref
 /** The reason of a refusal by Fastify or Node is in the cause. */
 function reasonOf({ message, cause }: HttpProblem): string {
   return cause instanceof Error ? cause.message : message;
-}
-
-/** Answers a Fastify request with a refusal. */
-export function sendProblem(
-  format: ErrorFormat,
-  error: unknown,
-  request: FastifyRequest,
-  reply: FastifyReply,
-): FastifyReply {
-  return send(reply, refusal(format, error, request));
 }

@@ -1,22 +1,17 @@
+import type { Socket } from 'node:net';
 import type { Readable } from 'node:stream';
-import type {
-  FastifyInstance,
-  FastifyReply,
-  FastifyRequest,
-  HTTPMethods,
-  preHandlerHookHandler,
-  preParsingHookHandler,
-} from 'fastify';
-import { whenReady } from '../../src/core/maybe-promise.ts';
+import type { FastifyBaseLogger, FastifyInstance, FastifyReply, FastifyRequest, HTTPMethods } from 'fastify';
+import { type MaybePromise, whenReady } from '../../src/core/maybe-promise.ts';
 import { streamBody } from './body/request-message.ts';
 import type { KnownCaller } from './caller.ts';
-import type { Endpoint, StreamedBodies } from './endpoint.ts';
-import { type ErrorFormat, sendProblem } from './error-format.ts';
-import { addFields, FastifyRequestContext, send } from './fastify-context.ts';
+import type { Endpoint, Reply, RequestContext } from './endpoint.ts';
+import { type ErrorFormat, refusal } from './error-format.ts';
 import { HttpProblem, reasonPhrase } from './problem.ts';
-import { replyBudgetOf } from './reply/reply-pieces.ts';
+import { EventStream, eventStreamsOf } from './reply/event-streams.ts';
+import { dropPieces, readablePieces } from './reply/reply-pieces.ts';
+import { ProtocolSwitch } from './server/door-server.ts';
 
-const EXCHANGE = Symbol('portico.exchange');
+const CONTEXT = Symbol('portico.requestContext');
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -24,52 +19,37 @@ declare module 'fastify' {
     readonly endpoint?: Endpoint;
   }
   interface FastifyRequest {
-    [EXCHANGE]?: FastifyRequestContext | null;
+    [CONTEXT]?: FastifyRequestContext | null;
   }
 }
 
 const PARAM = /(?::(\w+)|(\*))\/?$/;
 
-/** How an endpoint's route differs from the default. */
-interface EndpointRouteOptions {
-  /**
-   * Answers requests that accept an event stream, which the fast path leaves to Fastify; calls `done` for all
-   * others.
-   */
-  readonly streams?: preHandlerHookHandler;
-  /** False if the route has its own HEAD handler; default true. */
-  readonly exposeHeadRoute?: boolean;
-  /** False if the endpoint needs Fastify's request; default true. */
-  readonly fast?: boolean;
-}
-
 /**
- * Adds a route that an endpoint answers. The body is read as raw bytes whatever its Content-Type, so the
- * scope must call `readRawBodies`.
+ * Adds a route that an endpoint answers; one for GET answers HEAD too. The body is read as raw bytes whatever
+ * its Content-Type, so the scope must call `readRawBodies`. `fast` is false if the endpoint needs Fastify's
+ * request, or sends events to clients that do not ask for an event stream.
  */
 export function addEndpoint(
   app: FastifyInstance,
   method: HTTPMethods,
   url: string,
   endpoint: Endpoint,
-  { streams, exposeHeadRoute = true, fast = true }: EndpointRouteOptions = {},
+  { fast = true }: { readonly fast?: boolean } = {},
 ): void {
   const [, name, wildcard] = PARAM.exec(url) ?? [];
-  const param = name ?? wildcard;
-  if (!app.hasRequestDecorator(EXCHANGE)) app.decorateRequest(EXCHANGE, null);
-  // Creates a reply budget if the application has none.
-  replyBudgetOf(app);
+  const route = { endpoint, param: name ?? wildcard };
+  if (!app.hasRequestDecorator(CONTEXT)) app.decorateRequest(CONTEXT, null);
+  // Nothing can be added to an application that has started.
+  eventStreamsOf(app);
   app.route({
-    method,
+    method: method === 'GET' ? ['GET', 'HEAD'] : method,
     url,
-    exposeHeadRoute,
     ...(endpoint.bodyLimit > 0 ? { bodyLimit: endpoint.bodyLimit } : {}),
-    ...(streams === undefined ? {} : { preHandler: streams }),
-    ...(endpoint.streamed === undefined ? {} : { preParsing: streaming(endpoint.streamed) }),
     config: fast ? { endpoint } : {},
     onRequest(request, reply, done) {
-      const ctx = new FastifyRequestContext(request, reply, param);
-      request[EXCHANGE] = ctx;
+      const ctx = new FastifyRequestContext(request, reply, route);
+      request[CONTEXT] = ctx;
       // Fastify refuses an invalid Content-Type, but accepts an absent one. Set it to undefined rather than
       // deleting it: deletion makes the headers object slow to read.
       if (ctx.contentType !== null) request.raw.headers['content-type'] = undefined;
@@ -86,37 +66,13 @@ export function addEndpoint(
       done();
     },
     handler: (request, reply) =>
-      whenReady(requestContextOf(request).handle(endpoint), (answer) => send(reply, answer)),
+      whenReady(request[CONTEXT]?.answer(), (answer) => answer && send(reply, answer)),
   });
-}
-
-/** Answers requests with streamed bodies before Fastify reads the body. */
-function streaming({ takes, handle }: StreamedBodies): preParsingHookHandler {
-  return (request, reply, payload, done) => {
-    const ctx = requestContextOf(request);
-    if (!takes(ctx)) return done(null, payload as Readable);
-    const body = payload as Readable;
-    streamBody(request.raw, reply.raw, body);
-    const answered = async () => send(reply, await handle(ctx, body));
-    answered().catch((error: unknown) => reply.send(error));
-  };
-}
-
-/** The context of a request whose route has an endpoint. Throws TypeError for other routes. */
-export function requestContextOf(request: FastifyRequest): FastifyRequestContext {
-  const ctx = findRequestContext(request);
-  if (ctx === undefined) throw new TypeError('The route has no endpoint');
-  return ctx;
 }
 
 /** The context of a request; undefined if its route has no endpoint. */
 export function findRequestContext(request: FastifyRequest): FastifyRequestContext | undefined {
-  return request[EXCHANGE] ?? undefined;
-}
-
-/** Sets the context of a request whose route is a plain Fastify route. */
-export function setRequestContext(request: FastifyRequest, ctx: FastifyRequestContext): void {
-  request[EXCHANGE] = ctx;
+  return request[CONTEXT] ?? undefined;
 }
 
 /** The authenticated caller of a request; undefined if unknown. */
@@ -181,4 +137,275 @@ export function refuseUnrouted(
   app.setErrorHandler((error, request, reply) =>
     request.is404 ? refuse(request, reply) : sendProblem(errors, error, request, reply),
   );
+}
+
+const NO_BODY = Buffer.alloc(0);
+
+/** A route with an endpoint. */
+interface EndpointRoute {
+  readonly endpoint: Endpoint;
+  /** The name of the route's last parameter; undefined if the route does not end with one. */
+  readonly param: string | undefined;
+}
+
+/** The context of a request that Fastify handles. */
+export class FastifyRequestContext implements RequestContext {
+  readonly request: FastifyRequest;
+  readonly contentType: string | null;
+  caller: KnownCaller | undefined;
+  readonly #reply: FastifyReply;
+  readonly #route: EndpointRoute;
+  #stream: Readable | undefined;
+  #releaseBody: (() => void) | undefined;
+  #isHandled = false;
+
+  constructor(request: FastifyRequest, reply: FastifyReply, route: EndpointRoute) {
+    this.request = request;
+    this.contentType = request.headers['content-type'] ?? null;
+    this.#reply = reply;
+    this.#route = route;
+  }
+
+  get id(): string {
+    return this.request.id;
+  }
+
+  get method(): string {
+    return this.request.method;
+  }
+
+  get target(): string {
+    return this.request.originalUrl;
+  }
+
+  get client(): string {
+    return this.request.ip ?? '';
+  }
+
+  get host(): string {
+    return this.request.host;
+  }
+
+  get headers(): RequestContext['headers'] {
+    return this.request.headers;
+  }
+
+  get param(): string {
+    const { param } = this.#route;
+    if (param === undefined) return '';
+    return (this.request.params as Readonly<Record<string, string>>)[param] ?? '';
+  }
+
+  get query(): RequestContext['query'] {
+    return this.request.query as RequestContext['query'];
+  }
+
+  get body(): Buffer {
+    const { body } = this.request;
+    return Buffer.isBuffer(body) ? body : NO_BODY;
+  }
+
+  get stream(): Readable {
+    return this.#stream ?? this.#open(this.request.raw);
+  }
+
+  /** Passes the body on as it arrives if the endpoint streams it; otherwise returns false. */
+  takeStream(payload: Readable): boolean {
+    if (this.#route.endpoint.body?.(this) !== 'stream') return false;
+    this.#open(payload);
+    return true;
+  }
+
+  #open(payload: Readable): Readable {
+    streamBody(this.request.raw, this.#reply.raw, payload);
+    this.#stream = payload;
+    return payload;
+  }
+
+  /**
+   * Calls `release` once the body can be freed: the reply is sent or the client has disconnected, and no
+   * endpoint is using it.
+   */
+  holdBody(release: () => void): void {
+    this.#releaseBody = release;
+    this.onClose(() => {
+      if (!this.#isHandled) this.#release();
+    });
+  }
+
+  /** Frees the body before the reply ends. */
+  dropBody(): void {
+    this.request.body = undefined;
+    this.#release();
+  }
+
+  /** Runs the endpoint. Throws or rejects like `Endpoint.handle`. */
+  answer(): MaybePromise<Reply> {
+    const { endpoint } = this.#route;
+    if (this.#releaseBody === undefined) return endpoint.handle(this);
+    const onAnswer = () => {
+      this.#isHandled = false;
+      if (this.#reply.raw.destroyed) this.#release();
+    };
+    this.#isHandled = true;
+    try {
+      const answer = endpoint.handle(this);
+      if (answer instanceof Promise) return answer.finally(onAnswer);
+      onAnswer();
+      return answer;
+    } catch (error) {
+      onAnswer();
+      throw error;
+    }
+  }
+
+  #release(): void {
+    const release = this.#releaseBody;
+    this.#releaseBody = undefined;
+    release?.();
+  }
+
+  get log(): FastifyBaseLogger {
+    return this.request.log;
+  }
+
+  addHeaders(headers: Readonly<Record<string, string>>): void {
+    addFields(this.#reply, headers);
+  }
+
+  onClose(listener: () => void): void {
+    const { raw } = this.#reply;
+    // The client may have disconnected while earlier hooks ran.
+    if (raw.destroyed) listener();
+    else raw.once('close', listener);
+  }
+
+  onAbort(listener: () => void): () => void {
+    return onClientAbort(this.request.raw.socket, (close) => this.onClose(close), listener);
+  }
+}
+
+/** Keeps Fastify from adding a charset: the content type is sent exactly as the door wrote it. */
+function asIs(payload: unknown): string {
+  return payload as string;
+}
+
+/**
+ * Sends an endpoint's reply through Fastify. Returns undefined if the connection has become an event stream or
+ * a WebSocket.
+ */
+export function send(reply: FastifyReply, { status, type, body, headers }: Reply): FastifyReply | undefined {
+  if (body instanceof ProtocolSwitch) {
+    reply.hijack();
+    body.run(reply.raw);
+    return undefined;
+  }
+  if (headers !== undefined) addFields(reply, headers);
+  if (type !== '') reply.type(type);
+  reply.code(status);
+  // A 304 has no body, and Content-Length would describe the reply to an unconditional request.
+  if (status === 304) return reply.send();
+  if (typeof body === 'string' || Buffer.isBuffer(body)) return reply.serializer(asIs).send(body);
+  // The length is unknown before the last piece.
+  if (reply.request.method === 'HEAD') {
+    if (body instanceof EventStream) body.drop();
+    else dropPieces(body);
+    return reply.send();
+  }
+  if (!(body instanceof EventStream)) return reply.serializer(asIs).send(readablePieces(body, reply));
+  reply.hijack();
+  // A stream may last for hours, so free the body now.
+  findRequestContext(reply.request)?.dropBody();
+  eventStreamsOf(reply.server).open(reply, body);
+  return undefined;
+}
+
+/** Answers a Fastify request with a refusal. */
+export function sendProblem(
+  format: ErrorFormat,
+  error: unknown,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): FastifyReply {
+  return send(reply, refusal(format, error, request)) ?? reply;
+}
+
+/** Adds headers to a Fastify reply; Vary is merged with the existing value. */
+export function addFields(reply: FastifyReply, headers: Readonly<Record<string, string>>): FastifyReply {
+  return reply.headers(withVary(reply.getHeader('vary'), headers));
+}
+
+/** Merges the Vary of `headers` with an earlier Vary value. */
+export function withVary(
+  before: unknown,
+  headers: Readonly<Record<string, string>>,
+): Readonly<Record<string, string>> {
+  if (headers.vary === undefined || before === undefined) return headers;
+  return { ...headers, vary: joinVary(String(before), headers.vary) };
+}
+
+/** Joins two Vary lists without duplicates, ignoring case (RFC 9110 12.5.5). */
+function joinVary(before: string, more: string): string {
+  const names = new Map<string, string>();
+  for (const part of `${before},${more}`.split(',')) {
+    const name = part.trim();
+    const key = name.toLowerCase();
+    if (name !== '' && !names.has(key)) names.set(key, name);
+  }
+  return names.has('*') ? '*' : [...names.values()].join(', ');
+}
+
+/**
+ * How long a request continues after its client has closed its half of the connection, in milliseconds. Most
+ * such clients are gone, but the system keeps acknowledging data until the peer rejects it, so nothing else
+ * reveals that.
+ */
+const GRACE = 1_000;
+
+/**
+ * Listeners for the end of a client's half, by socket: one `end` handler per socket, however many requests it
+ * has.
+ */
+const waiting = new WeakMap<Socket, Set<() => void>>();
+
+/**
+ * Calls a listener once a client has left: when `onClose` fires, or `GRACE` after the client closes its half.
+ * Returns a function that removes the listener.
+ */
+export function onClientAbort(
+  socket: Socket,
+  onClose: (listener: () => void) => void,
+  listener: () => void,
+): () => void {
+  const listeners = listenersOf(socket);
+  let timer: NodeJS.Timeout | undefined;
+  let isOver = false;
+  const cancel = () => {
+    isOver = true;
+    clearTimeout(timer);
+    listeners.delete(onEnd);
+  };
+  const fire = () => {
+    if (isOver) return;
+    cancel();
+    listener();
+  };
+  const onEnd = () => {
+    timer = setTimeout(fire, GRACE);
+  };
+  if (socket.readableEnded) onEnd();
+  else listeners.add(onEnd);
+  onClose(fire);
+  return cancel;
+}
+
+function listenersOf(socket: Socket): Set<() => void> {
+  const known = waiting.get(socket);
+  if (known !== undefined) return known;
+  const listeners = new Set<() => void>();
+  waiting.set(socket, listeners);
+  socket.once('end', () => {
+    for (const listener of listeners) listener();
+  });
+  return listeners;
 }

@@ -3,16 +3,9 @@ export { isFormType, parseFormBody, parseJsonBody, parseJsonText } from './body/
 export { readRawBodies } from './body/request-body.ts';
 export { GrowingBuffer } from './body/request-message.ts';
 export { type Caller, clientKey, KnownCaller } from './caller.ts';
-export type { Endpoint, Reply, RequestContext, StreamedBodies } from './endpoint.ts';
-export { type ErrorFormat, PROBLEM_TYPE, sendProblem } from './error-format.ts';
-export {
-  addEndpoint,
-  refuseUnrouted,
-  requestContextOf,
-  setRequestContext,
-  unroutedHandler,
-} from './fastify.ts';
-export { addFields, FastifyRequestContext, send } from './fastify-context.ts';
+export type { Endpoint, Reply, RequestContext } from './endpoint.ts';
+export { type ErrorFormat, PROBLEM_TYPE } from './error-format.ts';
+export { addEndpoint, addFields, refuseUnrouted, send, sendProblem, unroutedHandler } from './fastify.ts';
 export { hostNameOf, OwnHosts } from './hosts.ts';
 export {
   handlesStrictly,
@@ -29,9 +22,9 @@ export {
 } from './negotiation.ts';
 export { HttpProblem, reasonPhrase, toProblem } from './problem.ts';
 export { ExchangeLog, type ExchangeRecorder, type RecordedExchange } from './records.ts';
-export { EVENT_STREAM_HEADERS, type EventFormat, EventStreams, KEEP_ALIVE } from './reply/event-streams.ts';
+export { EventStream, eventReply, KEEP_ALIVE } from './reply/event-streams.ts';
 export { MAX_BEHIND, ReplyBudget, type SentReply, takenBy, type Unread } from './reply/reply-budget.ts';
-export { dropPieces, isPieces, replyBudgetOf } from './reply/reply-pieces.ts';
+export { NO_PIECES, replyBudgetOf } from './reply/reply-pieces.ts';
 export {
   isAudited,
   type OnRefused,
@@ -41,7 +34,7 @@ export {
   requestFields,
   type TracedRequest,
 } from './request-events.ts';
-export { noteSwitch, offeredUpgrade, takeUpgrades, type Upgrade } from './server/door-server.ts';
+export { offeredUpgrade, ProtocolSwitch, takeUpgrades, type Upgrade } from './server/door-server.ts';
 export type { OnRefusedCertificate } from './server/handshakes.ts';
 export { LIMITS } from './server/limits.ts';
 export { isSecure } from './server/listen.ts';

@@ -4,7 +4,8 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import fastify from 'fastify';
 import { StoreUnavailableError } from '../../src/core/errors.ts';
-import { type ErrorFormat, sendProblem } from './error-format.ts';
+import type { ErrorFormat } from './error-format.ts';
+import { sendProblem } from './fastify.ts';
 import { bodyTooLarge, HttpProblem, reasonPhrase, toProblem } from './problem.ts';
 
 const SECRET = 'secret-7f3a';

@@ -1,10 +1,5 @@
-import {
-  type Endpoint,
-  FastifyRequestContext,
-  type RequestContext,
-  setRequestContext,
-} from '@portico/transport';
-import type { FastifyInstance, onRequestHookHandler } from 'fastify';
+import type { Endpoint, RequestContext } from '@portico/transport';
+import type { FastifyInstance } from 'fastify';
 import { createSecretResolver } from '../config/secrets.ts';
 import type { ErrorCode } from '../core/error-codes.ts';
 import { whenReady } from '../core/maybe-promise.ts';
@@ -72,23 +67,6 @@ export function guarded(endpoint: Endpoint, { cors, policy }: Guards, enter: Ent
       cors?.apply(ctx);
       return whenReady(policy && enter(policy, ctx), () => authorize?.(ctx, bodyLength));
     },
-  };
-}
-
-/** Returns a hook that does the same as `guarded` for a plain Fastify route. */
-export function guardHook({ cors, policy }: Guards, enter: Enter): onRequestHookHandler {
-  return (request, reply, done) => {
-    if (cors === undefined && policy === undefined) return done();
-    try {
-      const ctx = new FastifyRequestContext(request, reply, undefined);
-      setRequestContext(request, ctx);
-      cors?.apply(ctx);
-      const authorized = policy && enter(policy, ctx);
-      if (authorized instanceof Promise) authorized.then(() => done(), done);
-      else done();
-    } catch (error) {
-      done(error as Error);
-    }
   };
 }
 

@@ -1,5 +1,11 @@
-import { HttpProblem, KEEP_ALIVE, LIMITS, requestFields, toProblem } from '@portico/transport';
-import type { FastifyRequest } from 'fastify';
+import {
+  HttpProblem,
+  KEEP_ALIVE,
+  LIMITS,
+  type RequestContext,
+  requestFields,
+  toProblem,
+} from '@portico/transport';
 import { GRAPHQL_TRANSPORT_WS_PROTOCOL, handleProtocols } from 'graphql-ws';
 import type { WebSocket } from 'ws';
 import type { CorsPolicy } from '../access/cors.ts';
@@ -49,9 +55,9 @@ const VERSION = '13';
 const KEY = /^[+/0-9A-Za-z]{22}==$/;
 
 /** Checks the request that opens a WebSocket. Throws HttpProblem. */
-export function judgeHandshake(request: FastifyRequest, cors: CorsPolicy | undefined): void {
-  refuseFromOtherSite('WebSockets', request, cors);
-  const { headers } = request;
+export function judgeHandshake(ctx: RequestContext, cors: CorsPolicy | undefined): void {
+  refuseFromOtherSite('WebSockets', ctx, cors);
+  const { headers } = ctx;
   if (headers['sec-websocket-version'] !== VERSION) {
     throw new HttpProblem(400, 'WEBSOCKET_HANDSHAKE', `The WebSocket protocol must be version ${VERSION}`, {
       headers: { 'sec-websocket-version': VERSION },

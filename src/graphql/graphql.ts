@@ -10,14 +10,12 @@ import {
 } from '@portico/graphql-plans';
 import {
   addEndpoint,
-  addFields,
   type Endpoint,
-  EventStreams,
-  type FastifyRequestContext,
   HttpProblem,
   offeredUpgrade,
   prefersHtml,
   type Reply,
+  type RequestContext,
   readRawBodies,
   reasonPhrase,
   refuseUnrouted,
@@ -43,13 +41,13 @@ import {
 import type { Metrics } from '../telemetry/metrics.ts';
 import { DEFAULT_WEB_SOCKET_LIMITS, type WebSocketLimits } from './operation-slots.ts';
 import {
+  acceptsEvents,
   contextWithCaller,
   graphqlErrors,
   RESULT_TYPES,
   RequestLifetime,
   type RunOptions,
   runRequest,
-  streamRequests,
 } from './requests.ts';
 import { openWebSockets } from './web-sockets.ts';
 
@@ -63,7 +61,6 @@ export const graphql: FastifyPluginAsync<GraphqlOptions> = async (app, given) =>
   const cors = corsPolicy(options.cors);
   const graphiql = openGraphiql(path);
   const budget = replyBudgetOf(app);
-  const streams = new EventStreams(budget);
   const run: RunOptions = {
     findOperation: createFindOperation({
       ...options,
@@ -77,34 +74,19 @@ export const graphql: FastifyPluginAsync<GraphqlOptions> = async (app, given) =>
       context === undefined
         ? contextWithCaller(contextValue, policy)
         : (ctx, { recipient = ctx, connectionParams } = {}) =>
-            context(
-              (ctx as FastifyRequestContext).request,
-              new RequestLifetime(recipient, connectionParams, ctx.caller),
-            ),
+            context(ctx.request, new RequestLifetime(recipient, connectionParams, ctx.caller)),
   };
 
   readRawBodies(app);
   refuseUnrouted(app, graphqlErrors, { [path]: ALLOW }, cors);
   const sockets = openWebSockets(app, options, run, budget);
   app.addHook('preClose', (done) => {
-    streams.end();
     sockets?.end();
     done();
   });
   app.register(graphiql.assets);
-  const stream = streamRequests(streams, run);
-  addEndpoint(app, 'GET', path, getEndpoint(run, graphiql.page), {
-    fast: false,
-    streams(request, reply, done) {
-      if (sockets?.accept(request, reply)) return;
-      addFields(reply, { vary: 'accept' });
-      stream.call(app, request, reply, done);
-    },
-  });
-  addEndpoint(app, 'POST', path, postEndpoint(run, maxBodyBytes), {
-    fast: context === undefined,
-    streams: stream,
-  });
+  addEndpoint(app, 'GET', path, getEndpoint(run, graphiql.page, sockets), { fast: false });
+  addEndpoint(app, 'POST', path, postEndpoint(run, maxBodyBytes), { fast: context === undefined });
   addPreflights(app, cors, (scope) => {
     scope.options(path, (_request, reply) => reply.code(204).header('allow', ALLOW).send());
   });
@@ -189,22 +171,26 @@ function postEndpoint(options: RunOptions, bodyLimit: number): Endpoint {
 }
 
 /**
- * Queries by GET. Browsers get a page at the same URL; a link with a query fills it in but does not run it.
+ * Queries by GET, and WebSockets. Browsers get a page at the same URL; a link with a query fills it in but
+ * does not run it.
  */
-function getEndpoint(options: RunOptions, page: Reply): Endpoint {
-  const resultTypes = Object.values(RESULT_TYPES);
+function getEndpoint(options: RunOptions, page: Reply, sockets: ReturnType<typeof openWebSockets>): Endpoint {
+  // The page reveals nothing about the service, and browsers request it without credentials.
+  const showsPage = ({ headers: { accept } }: RequestContext) =>
+    !acceptsEvents(accept) && prefersHtml(accept, Object.values(RESULT_TYPES));
   const endpoint: Endpoint = {
     bodyLimit: 0,
     handle(ctx) {
+      const socket = sockets?.accept(ctx);
+      if (socket !== undefined) return socket;
+      ctx.addHeaders({ vary: 'accept' });
       // CONTRACT.md#graphql-operations: the path in a browser serves the query tool
-      if (prefersHtml(ctx.headers.accept, resultTypes)) return page;
-      return runRequest(ctx, options);
+      return showsPage(ctx) ? page : runRequest(ctx, options);
     },
   };
   return guarded(endpoint, options, (policy, ctx) => {
-    // The page reveals nothing about the service, and browsers request it without credentials.
-    if (prefersHtml(ctx.headers.accept, resultTypes)) return;
-    const opensSocket = offeredUpgrade((ctx as FastifyRequestContext).request.raw) !== undefined;
+    if (showsPage(ctx)) return;
+    const opensSocket = offeredUpgrade(ctx.request.raw) !== undefined;
     return opensSocket ? policy.authenticate(ctx) : policy.authorizeAny(ctx);
   });
 }

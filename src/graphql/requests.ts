@@ -13,17 +13,16 @@ import {
 } from '@portico/graphql-plans';
 import {
   type ErrorFormat,
-  EVENT_STREAM_HEADERS,
-  type EventStreams,
+  EventStream,
+  eventReply,
   HttpProblem,
+  NO_PIECES,
   parseAccept,
   type Reply,
   type RequestContext,
-  requestContextOf,
   requestFields,
   takesEventStream,
 } from '@portico/transport';
-import type { FastifyReply, preHandlerHookHandler } from 'fastify';
 import { type ExecutionResult, GraphQLError } from 'graphql';
 import { refuseFromOtherSite } from '../access/cors.ts';
 import { type Guards, whileValid } from '../access/guarded.ts';
@@ -50,13 +49,25 @@ export interface RunOptions extends Guards {
   readonly maxBatch: number;
 }
 
-/** Runs the operation of a request and returns its single result. Throws HttpProblem. */
+/**
+ * Runs the operation of a request. A client that accepts an event stream gets one (GraphQL over SSE, distinct
+ * connections mode) for subscriptions, and for any operation if it accepts nothing else. Throws HttpProblem.
+ */
 export function runRequest(ctx: RequestContext, options: RunOptions): MaybePromise<Reply> {
-  const type = negotiateResultType(ctx.headers.accept);
-  if (type === undefined) throw notAcceptable();
+  const { accept } = ctx.headers;
+  const type = negotiateResultType(accept);
+  const streams = acceptsEvents(accept);
+  if (type === undefined && !streams) throw notAcceptable();
   const params = paramsOf(ctx);
-  if (Array.isArray(params)) return runAll(ctx, params, type, options);
+  if (Array.isArray(params)) {
+    if (type === undefined) throw notAcceptable();
+    return runAll(ctx, params, type, options);
+  }
   const operation = options.findOperation(params);
+  if (streams && (type === undefined || subscribes(operation))) {
+    return streamResults(ctx, operation, params, options);
+  }
+  if (type === undefined) throw notAcceptable();
   if ('errors' in operation) return refuseOperation(ctx, operation, type);
   refuseSubscription(operation);
   refuseWriteByGet(ctx, operation);
@@ -278,69 +289,55 @@ const ENDED = new GraphQLError('The credentials are no longer valid', {
   extensions: { code: 'UNAUTHORIZED' satisfies ErrorCode },
 });
 
-/**
- * Answers requests that accept an event stream with one (GraphQL over SSE, distinct connections mode):
- * subscriptions, and any operation if the client accepts nothing else. The endpoint answers all other
- * requests.
- */
-export function streamRequests(streams: EventStreams, options: RunOptions): preHandlerHookHandler {
-  return (request, reply, done) => {
-    const { accept } = request.headers;
-    if (!takesEventStream(accept) || parseAccept(accept)(EVENT_STREAM).weight === 0) return done();
-    const ctx = requestContextOf(request);
-    try {
-      const params = paramsOf(ctx);
-      if (Array.isArray(params)) return done();
-      const operation = options.findOperation(params);
-      const subscribes = !('errors' in operation) && operation.definition.operation === 'subscription';
-      if (!subscribes && negotiateResultType(accept) !== undefined) return done();
-      refuseFromOtherSite('Event streams', ctx, options.cors);
-      if (!('errors' in operation)) {
-        refuseWriteByGet(ctx, operation);
-        authorize(options.policy, ctx, operation);
-      }
-      // An event stream does not end, so HEAD is answered immediately.
-      if (ctx.method === 'HEAD') reply.type(EVENT_STREAM).send();
-      else eventsOf(operation, params, options, ctx).then(send(reply, ctx)).catch(done);
-    } catch (error) {
-      done(error as Error);
-    }
-  };
+/** Whether a client names the media type of event streams. */
+export function acceptsEvents(accept: string | undefined): boolean {
+  return takesEventStream(accept) && parseAccept(accept)(EVENT_STREAM).weight > 0;
+}
 
-  /**
-   * Returns the function that sends results. It does not capture the request's variables, which would stay in
-   * memory as long as the stream lasts.
-   */
-  function send(reply: FastifyReply, ctx: RequestContext) {
-    const text = (result: ExecutionResult) => `event: next\ndata: ${resultText(masked(ctx, result))}\n\n`;
-    return async (opened: AsyncIterable<ExecutionResult> | ExecutionResult): Promise<void> => {
-      if (isStream(opened)) await streams.send(reply, opened, { text, end: () => COMPLETE });
-      // A single result is sent like any other reply, and refused if it does not fit into the budget.
-      else reply.headers(EVENT_STREAM_HEADERS).send(text(opened) + COMPLETE);
-    };
+function subscribes(operation: Operation | Refused): boolean {
+  return !('errors' in operation) && operation.definition.operation === 'subscription';
+}
+
+/** Answers with the results of an operation as events. Throws HttpProblem. */
+function streamResults(
+  ctx: RequestContext,
+  operation: Operation | Refused,
+  { variables }: RequestParams,
+  { policy, cors, contextOf }: RunOptions,
+): MaybePromise<Reply> {
+  refuseFromOtherSite('Event streams', ctx, cors);
+  if ('errors' in operation) return eventsReply(ctx, { errors: operation.errors });
+  refuseWriteByGet(ctx, operation);
+  authorize(policy, ctx, operation);
+  // An event stream does not end, so HEAD is answered immediately.
+  if (ctx.method === 'HEAD') return eventReply(NO_PIECES);
+  const context = contextOf(ctx);
+  if (!subscribes(operation)) {
+    return whenReady(operation.run(variables, context, ctx), (result) => eventsReply(ctx, result));
   }
+  return whenReady(operation.subscribe(variables, context, ctx), (source) =>
+    eventsReply(ctx, isStream(source) ? resultsWhileValid(source, policy, ctx) : source),
+  );
 }
 
 const COMPLETE = 'event: complete\ndata: \n\n';
+
+/**
+ * The reply with results as events. It does not capture the request's variables, which would stay in memory
+ * as long as the stream lasts.
+ */
+function eventsReply(ctx: RequestContext, opened: AsyncIterable<ExecutionResult> | ExecutionResult): Reply {
+  const text = (result: ExecutionResult) => `event: next\ndata: ${resultText(masked(ctx, result))}\n\n`;
+  // A single result is sent like any other reply, and refused if it does not fit into the budget.
+  return eventReply(
+    isStream(opened) ? new EventStream(opened, { text, end: () => COMPLETE }) : text(opened) + COMPLETE,
+  );
+}
 
 function isStream(
   opened: AsyncIterable<ExecutionResult> | ExecutionResult,
 ): opened is AsyncIterable<ExecutionResult> {
   return Symbol.asyncIterator in opened;
-}
-
-/** The results of a subscription as a stream, or the single result of any other operation. */
-async function eventsOf(
-  operation: Operation | Refused,
-  { variables }: RequestParams,
-  { policy, contextOf }: RunOptions,
-  ctx: RequestContext,
-): Promise<AsyncIterable<ExecutionResult> | ExecutionResult> {
-  if ('errors' in operation) return { errors: operation.errors };
-  const context = contextOf(ctx);
-  if (operation.definition.operation !== 'subscription') return operation.run(variables, context, ctx);
-  const source = await operation.subscribe(variables, context, ctx);
-  return isStream(source) ? resultsWhileValid(source, policy, ctx) : source;
 }
 
 /** Formats a refusal outside of any operation as a GraphQL result with errors. */

@@ -3,16 +3,17 @@ import {
   type BodyBudget,
   bodyBudgetOf,
   HttpProblem,
-  noteSwitch,
   offeredUpgrade,
+  ProtocolSwitch,
+  type Reply,
   type ReplyBudget,
-  requestContextOf,
+  type RequestContext,
   requestFields,
   takeUpgrades,
   toProblem,
   type Upgrade,
 } from '@portico/transport';
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyInstance } from 'fastify';
 import { type ExecutionArgs, type ExecutionResult, GraphQLError, type GraphQLSchema, Kind } from 'graphql';
 import {
   type Context,
@@ -35,10 +36,10 @@ import { OutboundQueue } from './socket-queues.ts';
 /** The WebSockets of an endpoint. */
 interface OpenWebSockets {
   /**
-   * Upgrades a request's connection to a WebSocket; false if the request is not an upgrade. Throws
-   * HttpProblem.
+   * The reply that turns a request's connection into a WebSocket; undefined if the request is not an upgrade.
+   * Throws HttpProblem.
    */
-  accept(request: FastifyRequest, reply: FastifyReply): boolean;
+  accept(ctx: RequestContext): Reply | undefined;
   /** Completes the running operations and closes all WebSockets. */
   end(): void;
 }
@@ -61,11 +62,9 @@ export function openWebSockets(
     done();
   });
   return {
-    accept(request, reply) {
-      const upgrade = offeredUpgrade(request.raw);
-      if (upgrade === undefined) return false;
-      sockets.accept(upgrade, request, reply);
-      return true;
+    accept(ctx) {
+      const upgrade = offeredUpgrade(ctx.request.raw);
+      return upgrade && sockets.accept(upgrade, ctx);
     },
     end: () => sockets.end(),
   };
@@ -160,28 +159,29 @@ class WebSockets {
     return this.#slots.taken;
   }
 
-  /** Upgrades a request's connection to a WebSocket. Throws HttpProblem. */
-  accept({ socket, head }: Upgrade, request: FastifyRequest, reply: FastifyReply): void {
-    judgeHandshake(request, this.#run.cors);
+  /** The reply that turns a request's connection into a WebSocket. Throws HttpProblem. */
+  accept({ socket, head }: Upgrade, ctx: RequestContext): Reply {
+    judgeHandshake(ctx, this.#run.cors);
     if (this.#hasEnded) throw unavailable('STOPPING', 'The service is stopping');
     if (this.#open.size >= this.#max)
       throw unavailable('TOO_MANY_WEBSOCKETS', 'Too many WebSockets are open');
-    const ctx = requestContextOf(request);
-    reply.hijack();
-    this.#server.handleUpgrade(request.raw, socket, head, (client) => {
-      noteSwitch(reply.raw);
-      const outbound = new OutboundQueue(client, socket, this.#budget);
-      const options = {
-        client,
-        ctx,
-        outbound,
-        slots: this.#slots,
-        connection: socket,
-        budget: this.#bodies,
-      };
-      this.#add(client, new GraphqlSocket(options));
-      this.#heartbeat.add(client, socket);
-    });
+    const take = (switched: () => void) => {
+      this.#server.handleUpgrade(ctx.request.raw, socket, head, (client) => {
+        switched();
+        const outbound = new OutboundQueue(client, socket, this.#budget);
+        const options = {
+          client,
+          ctx,
+          outbound,
+          slots: this.#slots,
+          connection: socket,
+          budget: this.#bodies,
+        };
+        this.#add(client, new GraphqlSocket(options));
+        this.#heartbeat.add(client, socket);
+      });
+    };
+    return { status: 101, type: '', body: new ProtocolSwitch(take) };
   }
 
   #add(client: WebSocket, opened: GraphqlSocket): void {

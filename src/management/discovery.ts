@@ -1,4 +1,4 @@
-import { type FastifyRequestContext, prefersHtml, type Reply } from '@portico/transport';
+import { prefersHtml, type Reply } from '@portico/transport';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { type Linked, linksPage } from '../http/pages.ts';
 import type { Build } from './endpoints/info.ts';
@@ -22,8 +22,7 @@ export function addDiscovery(
   const page = discoveryPage(scope.prefix, endpoints, build, pages);
   const get: Operation = (ctx) => {
     if (prefersHtml(ctx.headers.accept, MEDIA_TYPES)) return page;
-    const { request } = ctx as FastifyRequestContext;
-    return { ...jsonTextReply(ctx, pieces.join(originOf(request))), headers: NEGOTIATED_HEADERS };
+    return { ...jsonTextReply(ctx, pieces.join(originOf(ctx.request))), headers: NEGOTIATED_HEADERS };
   };
   addOperations(scope, '', { get, fast: false });
 }

@@ -3,12 +3,13 @@ import {
   addEndpoint,
   type Endpoint,
   HttpProblem,
+  NO_PIECES,
   parseJsonBody,
   type Reply,
   type RequestContext,
   readRawBodies,
 } from '@portico/transport';
-import type { FastifyInstance, FastifyReply, FastifyRequest, RouteHandlerMethod } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { refuseCrossSite } from '../access/cors.ts';
 import type { MaybePromise } from '../core/maybe-promise.ts';
 import { COMMON_HEADERS, MEDIA_TYPES, methodNotAllowed, NOT_FOUND, refuse } from './management-errors.ts';
@@ -26,7 +27,7 @@ export interface Operations {
   readonly head?: (headers: IncomingHttpHeaders) => Pick<Reply, 'type' | 'headers'>;
   readonly post?: WriteOperation | undefined;
   readonly delete?: WriteOperation | undefined;
-  /** False if an operation needs Fastify's own request. Default: true. */
+  /** False if an operation needs Fastify's own request or sends events. Default: true. */
   readonly fast?: boolean;
   /** Whether the path exists with this last parameter; if not, every method gets 404. Default: always. */
   readonly exists?: (param: string) => boolean;
@@ -47,10 +48,8 @@ export function addOperations(
   const methods: string[] = [];
   if (get !== undefined) {
     methods.push('GET', 'HEAD');
-    const exposeHeadRoute = head === undefined;
-    addEndpoint(scope, 'GET', url, { bodyLimit: 0, handle: get }, { fast, exposeHeadRoute });
+    addEndpoint(scope, 'GET', url, { bodyLimit: 0, handle: withHead(get, head) }, { fast });
   }
-  if (head !== undefined) scope.head(url, headHandler(head));
   for (const [method, operation] of Object.entries({ POST: post, DELETE: remove })) {
     if (operation === undefined) continue;
     methods.push(method);
@@ -106,14 +105,9 @@ export function answerBeforeBody(
   });
 }
 
-function headHandler(head: NonNullable<Operations['head']>): RouteHandlerMethod {
-  return (request, reply) => {
-    const { type, headers } = head(request.headers);
-    return reply
-      .headers(headers ?? {})
-      .type(type)
-      .send();
-  };
+function withHead(get: Operation, head: Operations['head']): Operation {
+  if (head === undefined) return get;
+  return (ctx) => (ctx.method === 'HEAD' ? { status: 200, ...head(ctx.headers), body: NO_PIECES } : get(ctx));
 }
 
 function writeEndpoint(operation: WriteOperation): Endpoint {

@@ -4,30 +4,24 @@ import {
   BodyBudget,
   type BodySender,
   HttpProblem,
+  preferences,
   type Reply,
   type RequestContext,
   reasonPhrase,
   requestFields,
-  type StreamedBodies,
 } from '@portico/transport';
 import type { ErrorCode } from '../core/error-codes.ts';
 import { StoreUnavailableError } from '../core/errors.ts';
 import type { MaybePromise } from '../core/maybe-promise.ts';
 import {
+  type ImportFormat,
   type ImportOutcome,
   type ImportRequest,
   importTransaction,
   importUsers,
 } from '../relations/import.ts';
 import { type BadLine, ImportError } from '../relations/import-readers.ts';
-import {
-  type AskedImport,
-  appliedPreferences,
-  askedImport,
-  ImportReport,
-  stopLine,
-} from './export-endpoint.ts';
-import type { UserEndpointOptions } from './users.ts';
+import type { DatabaseUserStore } from '../relations/user-stores.ts';
 import { idempotencyKey } from './validators.ts';
 
 /** Maximum concurrent imports; each holds a few megabytes at most, unless it is one transaction. */
@@ -41,19 +35,28 @@ const STATUS: Readonly<Record<ImportError['code'], number>> = {
   IMPORT_KEY_REUSED: 422,
 };
 
-/** POST /users with many users, read line by line; the reply reports on each line. */
-export function importEndpoint({ users, maxImportBytes, bodyBudget }: UserEndpointOptions): StreamedBodies {
-  const places = new BodyBudget({ max: MAX_IMPORTS });
+/** Options of imports. */
+export interface ImportOptions {
+  readonly users: DatabaseUserStore;
+  /** Largest import in bytes. */
+  readonly maxImportBytes: number;
+  /** Bounds the memory of imports in one transaction. */
+  readonly bodyBudget: BodyBudget;
+}
 
-  async function handle(ctx: RequestContext, body: Readable): Promise<Reply> {
-    const asked = askedImport(ctx);
-    if (asked === undefined) throw new TypeError('The request is not an import');
+/** Answers an import, which it reads from `ctx.stream`. */
+type Importer = (ctx: RequestContext, asked: AskedImport) => Promise<Reply>;
+
+/** POST /users with many users, read line by line; the reply reports on each line. */
+export function importer({ users, maxImportBytes, bodyBudget }: ImportOptions): Importer {
+  const places = new BodyBudget({ max: MAX_IMPORTS });
+  return async (ctx, asked) => {
     if (Number(ctx.headers['content-length'] ?? 0) > maxImportBytes) {
       throw problemOf(
         new ImportError('IMPORT_TOO_LARGE', `The import is larger than ${maxImportBytes} bytes`),
       );
     }
-    const running = new RunningImport(ctx, body, {
+    const running = new RunningImport(ctx, {
       places,
       memory: asked.isWhole ? bodyBudget : undefined,
     });
@@ -71,9 +74,7 @@ export function importEndpoint({ users, maxImportBytes, bodyBudget }: UserEndpoi
       position,
     } satisfies ImportRequest;
     return asked.isWhole ? whole(request, asked) : lineByLine(request, asked, ctx);
-  }
-
-  return { takes: (request) => askedImport(request) !== undefined, handle };
+  };
 }
 
 /** Estimated memory of the lines of one transaction, per received byte. */
@@ -105,9 +106,9 @@ class RunningImport implements BodySender {
   #fail: (problem: HttpProblem) => void = () => {};
 
   /** Throws HttpProblem if there is no free place. */
-  constructor(ctx: RequestContext, body: Readable, { places, memory }: ImportBudgets) {
+  constructor(ctx: RequestContext, { places, memory }: ImportBudgets) {
     this.#ctx = ctx;
-    this.#body = body;
+    this.#body = ctx.stream;
     this.#places = places;
     this.#place = places.open(this);
     this.#memory = memory;
@@ -242,4 +243,85 @@ function stopOf(error: unknown, ctx: RequestContext): string {
   if (!(error instanceof StoreUnavailableError)) throw error;
   ctx.log.error({ ...requestFields(ctx), err: error }, 'import stopped');
   return stopLine(error.code, reasonPhrase(503));
+}
+
+/** Writes the report of an import: a line of JSON for each imported line, and the totals in the last one. */
+class ImportReport {
+  readonly #isMinimal: boolean;
+  #created = 0;
+  #refused = 0;
+
+  /** `isMinimal` omits the lines that were stored. */
+  constructor(isMinimal: boolean) {
+    this.#isMinimal = isMinimal;
+  }
+
+  lines(outcomes: readonly ImportOutcome[]): string {
+    let text = '';
+    for (const outcome of outcomes) {
+      if ('id' in outcome) {
+        this.#created++;
+        if (!this.#isMinimal) text += `{"line":${outcome.line},"id":${outcome.id}}\n`;
+      } else {
+        this.#refused++;
+        text += `${JSON.stringify(outcome)}\n`;
+      }
+    }
+    return text;
+  }
+
+  /**
+   * The last line, present only if the whole import was read. `skipped` is the line up to which an earlier
+   * attempt stored it.
+   */
+  end(skipped: number): string {
+    const totals = { created: this.#created, refused: this.#refused, ...(skipped > 0 ? { skipped } : {}) };
+    return `${JSON.stringify(totals)}\n`;
+  }
+}
+
+/** The line that ends a report instead of the totals if the import failed. */
+function stopLine(code: string, reason: string, line?: number): string {
+  return `${JSON.stringify({ ...(line === undefined ? {} : { line }), code, reason, stopped: true })}\n`;
+}
+
+/** The options of an import. */
+interface AskedImport {
+  readonly format: ImportFormat;
+  /** Whether all lines are stored in one transaction; otherwise each line succeeds or fails alone. */
+  readonly isWhole: boolean;
+  /** Whether the report omits the lines that were stored. */
+  readonly isMinimal: boolean;
+}
+
+const IMPORT_TYPES: Readonly<Record<string, ImportFormat>> = {
+  'application/x-ndjson': 'ndjson',
+  'text/csv': 'csv',
+};
+const JSON_TYPES: ReadonlySet<string> = new Set(['', 'application/json']);
+
+/**
+ * Recognises an import by its media type, or by a JSON array with `Prefer: transaction=`. Undefined for other
+ * creates, including arrays without the preference, which the contract refuses.
+ */
+export function askedImport(
+  request: Pick<RequestContext, 'headers' | 'contentType'>,
+): AskedImport | undefined {
+  const { headers, contentType } = request;
+  // Most requests have neither, so this check comes first.
+  const mayBe = headers.prefer !== undefined || /ndjson|csv/i.test(contentType ?? '');
+  if (!mayBe) return undefined;
+  const [type = ''] = (contentType ?? '').split(';', 1);
+  const name = type.trim().toLowerCase();
+  const prefers = preferences(request);
+  const transaction = prefers.get('transaction');
+  const isArray = (transaction === 'all' || transaction === 'line') && JSON_TYPES.has(name);
+  const format = IMPORT_TYPES[name] ?? (isArray ? 'array' : undefined);
+  if (format === undefined) return undefined;
+  return { format, isWhole: transaction === 'all', isMinimal: prefers.get('return') === 'minimal' };
+}
+
+/** The preferences that were applied, for Preference-Applied. */
+function appliedPreferences({ isWhole, isMinimal }: AskedImport): string {
+  return `transaction=${isWhole ? 'all' : 'line'}${isMinimal ? ', return=minimal' : ''}`;
 }

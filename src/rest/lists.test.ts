@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { isPieces, type Reply } from '@portico/transport';
+import type { Reply } from '@portico/transport';
 import fc from 'fast-check';
+import { isPieces } from '../../packages/transport/reply/reply-pieces.ts';
 import type { MaybePromise } from '../core/maybe-promise.ts';
 import type { UserFormat, UserPage } from '../relations/pages.ts';
 import { DatabaseUserStore } from '../relations/user-stores.ts';

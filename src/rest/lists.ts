@@ -1,4 +1,4 @@
-import type { Reply } from '@portico/transport';
+import { NO_PIECES, preferred, type Reply, type RequestContext } from '@portico/transport';
 import { type MaybePromise, whenReady } from '../core/maybe-promise.ts';
 import {
   countUsers,
@@ -7,10 +7,22 @@ import {
   type UserLists,
   type UserPageAround,
 } from '../relations/lists.ts';
-import { exportHead, type UserFormat, type UserPage, userPages } from '../relations/pages.ts';
+import {
+  type ExportFormat,
+  exportHead,
+  type UserFormat,
+  type UserPage,
+  userPages,
+} from '../relations/pages.ts';
 import type { DatabaseUserStore } from '../relations/user-stores.ts';
-import { data, json } from './rest-errors.ts';
-import { listValidators, validatorHeaders } from './validators.ts';
+import { data, JSON_TYPE, json } from './rest-errors.ts';
+import {
+  isConditional,
+  listValidators,
+  notModified,
+  type Validators,
+  validatorHeaders,
+} from './validators.ts';
 
 /** All users in a format. */
 interface UserList {
@@ -59,6 +71,11 @@ export function userLister(users: DatabaseUserStore, format: UserFormat): () => 
       }
       return last.list;
     });
+}
+
+/** The whole list for a reply to HEAD, without its length, which is unknown before the list is read. */
+export function listHead(users: DatabaseUserStore): MaybePromise<UserList> {
+  return whenReady(users.state(), (state) => ({ body: NO_PIECES, state }));
 }
 
 /** Options of the reply with a page. */
@@ -110,4 +127,52 @@ function linksOf({ given }: ListParameters, { isFirst, next, prev }: UserPageAro
     ...(prev === undefined ? [] : [link('prev', prev)]),
     ...(isFirst ? [] : [link('first')]),
   ].join(', ');
+}
+
+const EXPORT_TYPES: Readonly<Record<string, ExportFormat>> = {
+  'application/x-ndjson': 'ndjson',
+  'text/csv': 'csv',
+};
+const CHOICES = [JSON_TYPE, ...Object.keys(EXPORT_TYPES)];
+const CONTENT_TYPES: Readonly<Record<ExportFormat, string>> = {
+  ndjson: 'application/x-ndjson',
+  csv: 'text/csv; charset=utf-8',
+};
+
+/** The format that the client accepts for the list; undefined for JSON, which `text/*` and `*\/*` get too. */
+export function askedExport({ headers }: Pick<RequestContext, 'headers'>): ExportFormat | undefined {
+  const { accept } = headers;
+  if (accept === undefined || !/ndjson|csv/i.test(accept)) return undefined;
+  const type = preferred(accept, CHOICES, ({ name }) => !/^text\/\*$/.test(name));
+  return EXPORT_TYPES[type ?? ''];
+}
+
+/** Answers with all users, one per line. */
+export function exporter(
+  users: DatabaseUserStore,
+): (format: ExportFormat, ctx: RequestContext) => MaybePromise<Reply> {
+  const lists = { ndjson: userLister(users, 'ndjson'), csv: userLister(users, 'csv') };
+  return (format, ctx) => {
+    const type = CONTENT_TYPES[format];
+    const headersOf = (validators: Validators) => ({ ...validatorHeaders(validators), vary: 'accept' });
+    const whole = () =>
+      whenReady(lists[format](), ({ body, state }) => ({
+        status: 200,
+        type,
+        body,
+        headers: headersOf(exportValidators(format, state)),
+      }));
+    if (!isConditional(ctx)) return whole();
+    return whenReady(users.state(), (state) => {
+      const validators = exportValidators(format, state);
+      const known = notModified(ctx, validators);
+      return known === undefined ? whole() : { ...known, type, headers: headersOf(validators) };
+    });
+  };
+}
+
+/** Validators of an export. The tag includes the format, so that it differs from that of the list as JSON. */
+function exportValidators(format: ExportFormat, state: string): Validators {
+  const { etag, changed } = listValidators(state);
+  return { etag: etag.replace(/"$/, `.${format}"`), changed };
 }

@@ -1,10 +1,10 @@
 import {
-  type BodyBudget,
   type Endpoint,
   HttpProblem,
   handlesStrictly,
   parseJsonBody,
   preferences,
+  prefersEventStream,
   type Reply,
   type RequestContext,
   STRICT_APPLIED,
@@ -24,11 +24,18 @@ import {
   readUserId,
   type WriteCondition,
 } from '../relations/user.ts';
-import type { DatabaseUserStore } from '../relations/user-stores.ts';
-import { importEndpoint } from './bulk.ts';
-import { askedExport, exporter } from './export-endpoint.ts';
-import { listPage, totalHeaders, userLister } from './lists.ts';
-import { CREATED, data, done, json, methodNotAllowed, NO_SUCH_USER, withData } from './rest-errors.ts';
+import { askedImport, type ImportOptions, importer } from './bulk.ts';
+import { askedExport, exporter, listHead, listPage, totalHeaders, userLister } from './lists.ts';
+import {
+  CREATED,
+  data,
+  done,
+  JSON_TYPE,
+  json,
+  methodNotAllowed,
+  NO_SUCH_USER,
+  withData,
+} from './rest-errors.ts';
 import {
   CHANGED_MEANWHILE,
   createdOf,
@@ -46,8 +53,7 @@ import {
 } from './validators.ts';
 
 /** Options of the endpoints. */
-export interface UserEndpointOptions extends Guards {
-  readonly users: DatabaseUserStore;
+export interface UserEndpointOptions extends Guards, ImportOptions {
   /** Largest body in bytes. */
   readonly bodyLimit: number;
   /** The prefix of the paths that clients see. */
@@ -56,31 +62,29 @@ export interface UserEndpointOptions extends Guards {
   readonly requireIfMatch: boolean;
   /** How long the outcome of a create with a key is kept, in hours. */
   readonly idempotencyHours: number;
-  /** Largest import in bytes. */
-  readonly maxImportBytes: number;
-  /** Bounds the memory of imports in one transaction. */
-  readonly bodyBudget: BodyBudget;
+  /** Answers GET /users as an event stream; undefined if there is none. */
+  readonly changes: Endpoint['handle'] | undefined;
 }
 
 /** One endpoint per operation of CONTRACT.md#rest-routes. */
 export function userEndpoints(options: UserEndpointOptions) {
   const { bodyLimit, cors } = options;
   const reading = (handle: Endpoint['handle']) => behind('read', { bodyLimit: 0, handle });
-  const writing = (operation: Pick<Endpoint, 'handle' | 'streamed'>) =>
+  const writing = (operation: Pick<Endpoint, 'handle' | 'body'>) =>
     behind('write', { bodyLimit, authorize: (ctx) => refuseCrossSite(ctx, cors), ...operation });
   const behind = (need: Permission, endpoint: Endpoint) =>
     guarded(endpoint, options, (each, ctx) => each.authorize(ctx, need));
   return {
     list: reading(readList(options)),
     read: reading(readUser(options)),
-    create: writing({ handle: createUser(options), streamed: importEndpoint(options) }),
+    create: writing(createUsers(options)),
     update: writing({ handle: updateUser(options) }),
     remove: writing({ handle: removeUser(options) }),
   } satisfies Record<string, Endpoint>;
 }
 
-/** GET /users: all users, or the requested page. */
-function readList({ users, prefix }: UserEndpointOptions): Endpoint['handle'] {
+/** GET /users: all users, the requested page, or an event stream. */
+function readList({ users, prefix, changes }: UserEndpointOptions): Endpoint['handle'] {
   const path = `${prefix}/users`;
   const list = userLister(users, 'json');
   const exportUsers = exporter(users);
@@ -99,8 +103,8 @@ function readList({ users, prefix }: UserEndpointOptions): Endpoint['handle'] {
     return lastHeaders;
   }
 
-  const whole = (more?: Reply['headers']) =>
-    whenReady(list(), ({ body, state }) =>
+  const whole = (ctx: RequestContext, more?: Reply['headers']) =>
+    whenReady(ctx.method === 'HEAD' ? listHead(users) : list(), ({ body, state }) =>
       json(body, 200, more === undefined ? headersOf(state) : { ...headersOf(state), ...more }),
     );
 
@@ -118,15 +122,17 @@ function readList({ users, prefix }: UserEndpointOptions): Endpoint['handle'] {
 
   /** Validates the request; the returned function reads the list. */
   function prepare(ctx: RequestContext): () => MaybePromise<Reply> {
-    if (ctx.headers.prefer === undefined && isEmpty(ctx.query)) return whole;
+    if (ctx.headers.prefer === undefined && isEmpty(ctx.query)) return () => whole(ctx);
     const prefers = preferences(ctx);
     const asked = readListParameters(ctx.query, prefers.get('handling') === 'lenient');
     const counts = prefers.get('count') === 'exact';
     if (asked !== undefined) return () => listPage(users.lists, asked, { path, counts });
-    return counts ? () => users.lists.count([]).then((total) => whole(totalHeaders(total))) : whole;
+    if (!counts) return () => whole(ctx);
+    return () => users.lists.count([]).then((total) => whole(ctx, totalHeaders(total)));
   }
 
   return (ctx) => {
+    if (changes !== undefined && prefersEventStream(ctx.headers.accept, JSON_TYPE)) return changes(ctx);
     const format = askedExport(ctx);
     if (format !== undefined) return exportAsked(ctx, format);
     const read = prepare(ctx);
@@ -161,7 +167,20 @@ function readUser({ users }: UserEndpointOptions): Endpoint['handle'] {
   };
 }
 
-/** POST /users. */
+/** POST /users: one user, or an import. */
+function createUsers(options: UserEndpointOptions): Pick<Endpoint, 'handle' | 'body'> {
+  const create = createUser(options);
+  const importAll = importer(options);
+  return {
+    body: (request) => (askedImport(request) === undefined ? 'buffer' : 'stream'),
+    handle(ctx) {
+      const asked = askedImport(ctx);
+      return asked === undefined ? create(ctx) : importAll(ctx, asked);
+    },
+  };
+}
+
+/** POST /users with one user. */
 function createUser({ users, prefix, idempotencyHours, policy }: UserEndpointOptions): Endpoint['handle'] {
   const created = (ctx: RequestContext, user: NewUser, id: number, version: number): Reply => {
     const headers = { location: `${prefix}/users/${id}`, etag: userValidators(version).etag };

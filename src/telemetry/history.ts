@@ -34,7 +34,6 @@ export interface HistoryReading {
 export class History implements Disposable {
   readonly #sources: readonly Series[];
   readonly #rings: ReadonlyMap<HistoryWindow, HistoryRing>;
-  readonly #listeners = new Set<() => void>();
   readonly #now: () => number;
   readonly #timer: NodeJS.Timeout;
 
@@ -59,7 +58,6 @@ export class History implements Disposable {
   tick(): void {
     const now = this.#now();
     for (const ring of this.#rings.values()) ring.tick(now);
-    for (const listener of this.#listeners) listener();
   }
 
   /** The points of a window after a time; all points by default. */
@@ -73,12 +71,6 @@ export class History implements Disposable {
       times: ring?.times(after) ?? [],
       columns: Object.fromEntries(columns),
     };
-  }
-
-  /** Calls a listener after each reading. */
-  onTick(listener: () => void): Disposable {
-    this.#listeners.add(listener);
-    return { [Symbol.dispose]: () => this.#listeners.delete(listener) };
   }
 
   [Symbol.dispose](): void {

@@ -6,24 +6,25 @@ import { openLog } from '../../src/telemetry/log.ts';
 import { captureLog } from '../support/log-capture.ts';
 import { rawHttp } from '../support/raw-http.ts';
 
-/** Counts the bytes of streams, and answers bodies that are none with their length. */
+/** Counts the bytes of streamed bodies, and answers others with their length. */
 const counting: Endpoint = {
   bodyLimit: 10,
-  handle: ({ body }) => ({ status: 200, type: 'text/plain', body: `whole ${body.length}` }),
-  streamed: {
-    takes: ({ contentType }) => contentType === 'text/stream' || contentType === 'text/refused',
-    handle({ contentType }, body) {
-      if (contentType === 'text/refused') throw new HttpProblem(409, 'BAD_REQUEST', 'no');
-      async function* count() {
-        let bytes = 0;
-        for await (const chunk of body) {
-          bytes += chunk.length;
-          yield '.';
-        }
-        yield ` ${bytes}`;
+  body: ({ contentType }) => (contentType === 'text/whole' ? 'buffer' : 'stream'),
+  handle(ctx) {
+    const { contentType } = ctx;
+    if (contentType === 'text/refused') throw new HttpProblem(409, 'BAD_REQUEST', 'no');
+    if (contentType === 'text/whole') {
+      return { status: 200, type: 'text/plain', body: `whole ${ctx.body.length}` };
+    }
+    async function* count() {
+      let bytes = 0;
+      for await (const chunk of ctx.stream) {
+        bytes += chunk.length;
+        yield '.';
       }
-      return { status: 200, type: 'text/plain', body: count() };
-    },
+      yield ` ${bytes}`;
+    }
+    return { status: 200, type: 'text/plain', body: count() };
   },
 };
 

@@ -7,8 +7,7 @@ import fastify from 'fastify';
 import { rawHttp } from '../../../test/support/raw-http.ts';
 import { waitFor } from '../../../test/support/wait-for.ts';
 import type { Endpoint } from '../endpoint.ts';
-import { sendProblem } from '../error-format.ts';
-import { addEndpoint } from '../fastify.ts';
+import { addEndpoint, sendProblem } from '../fastify.ts';
 import { BodyBudget } from './body-budget.ts';
 import { readRawBodies } from './request-body.ts';
 

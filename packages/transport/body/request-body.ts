@@ -1,8 +1,7 @@
 import type { Readable } from 'node:stream';
 import type { FastifyInstance } from 'fastify';
 import type { RequestContext } from '../endpoint.ts';
-import { findRequestContext } from '../fastify.ts';
-import type { FastifyRequestContext } from '../fastify-context.ts';
+import { type FastifyRequestContext, findRequestContext } from '../fastify.ts';
 import { bodyTooLarge, HttpProblem, reasonPhrase } from '../problem.ts';
 import { type Arrival, type BodyBudget, type BodySender, bodyBudgetOf, busy } from './body-budget.ts';
 import { GrowingBuffer } from './request-message.ts';
@@ -17,7 +16,7 @@ export function readRawBodies(app: FastifyInstance, budget = bodyBudgetOf(app)):
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', (request, payload, done: Done) => {
     const ctx = findRequestContext(request);
-    if (ctx === undefined) done(null);
+    if (ctx === undefined || ctx.takeStream(payload)) done(null);
     else new BodyReader(ctx, payload, budget, done).read();
   });
 }

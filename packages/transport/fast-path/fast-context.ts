@@ -5,7 +5,7 @@ import { type BodyBudget, busy } from '../body/body-budget.ts';
 import type { KnownCaller } from '../caller.ts';
 import type { Endpoint, Reply, RequestContext } from '../endpoint.ts';
 import { type ErrorFormat, refusal } from '../error-format.ts';
-import { onClientAbort, withVary } from '../fastify-context.ts';
+import { onClientAbort, withVary } from '../fastify.ts';
 import type { Forwarding, OwnHosts } from '../hosts.ts';
 import { bodyTooLarge } from '../problem.ts';
 import type { ExchangeRecorder } from '../records.ts';
@@ -148,6 +148,14 @@ export class FastRequestContext implements RequestContext, InFlight, PiecewiseRe
     return this.#route.endpoint.bodyLimit === 0 ? NO_BODY : this.#chunk.subarray(this.#request.head.length);
   }
 
+  get stream(): never {
+    throw new TypeError('The fast path has no streamed bodies');
+  }
+
+  get request(): never {
+    throw new TypeError("The fast path has no request of Fastify's");
+  }
+
   get log(): FastifyBaseLogger {
     return this.#options.log;
   }
@@ -264,14 +272,8 @@ export class FastRequestContext implements RequestContext, InFlight, PiecewiseRe
 
   #send(reply: Reply): void {
     const { status, body, headers } = reply;
-    if (isPieces(body)) {
-      // The pieces may be made from the request's body, so keep it until the last one.
-      if (!this.#isCancelled) {
-        void this.#sendPieces(reply, body);
-        return;
-      }
-      this.#dropBody();
-      dropPieces(body);
+    if (typeof body === 'object' && !Buffer.isBuffer(body)) {
+      this.#sendLong(reply, body);
       return;
     }
     this.#dropBody();
@@ -286,6 +288,17 @@ export class FastRequestContext implements RequestContext, InFlight, PiecewiseRe
     if (length < LARGE_REPLY && connection.socket.writableLength > 0) {
       this.#options.replyBudget.open(this).add(length);
     }
+  }
+
+  #sendLong(reply: Reply, body: Reply['body']): void {
+    if (!isPieces(body)) throw new TypeError('An endpoint that sends events needs `fast: false`');
+    // The pieces may be made from the request's body, so keep it until the last one.
+    if (!this.#isCancelled) {
+      void this.#sendPieces(reply, body);
+      return;
+    }
+    this.#dropBody();
+    dropPieces(body);
   }
 
   /** Sends a reply that is produced while it is sent. Never rejects. */

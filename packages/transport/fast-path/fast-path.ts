@@ -79,7 +79,7 @@ export class FastPath implements FastRouter<FastRoute> {
     if (takesEventStream(request.headers.accept) || this.#asksForStranger(request)) return undefined;
     if (this.#isRecordedForwarded(request)) return undefined;
     const route = this.#routes.find(request);
-    return route?.endpoint.streamed?.takes(request) === true ? undefined : route;
+    return route?.endpoint.body?.(request) === 'stream' ? undefined : route;
   }
 
   /** Whether a proxy's headers affect how the request is recorded, which only Fastify evaluates. */
@@ -206,7 +206,7 @@ class RouteTable {
       const { endpoint, record } = route.config ?? {};
       const before = url.replace(PARAM, '');
       const hasParam = before !== url;
-      // Fastify adds a HEAD to each GET.
+      // Fastify answers HEAD.
       if (endpoint === undefined || method === 'HEAD' || OTHER_PATTERN.test(before)) continue;
       if (isHooked(scope) || this.#isShadowed(method, url)) continue;
       const routes = this.#methods.get(method) ?? { fixed: new Map(), withParam: new Map() };

@@ -1,5 +1,5 @@
 import { STATUS_CODES } from 'node:http';
-import { withVary } from '../fastify-context.ts';
+import { withVary } from '../fastify.ts';
 import { LIMITS } from '../server/limits.ts';
 
 /** The contents of a reply's head. */

@@ -3,24 +3,33 @@ import { once } from 'node:events';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
-import fastify from 'fastify';
+import fastify, { type FastifyInstance } from 'fastify';
 import { waitFor } from '../../../test/support/wait-for.ts';
-import { EventStreams } from './event-streams.ts';
+import type { RequestContext } from '../endpoint.ts';
+import { addEndpoint } from '../fastify.ts';
+import { EventStream, eventReply, eventStreamsOf } from './event-streams.ts';
 import { ReplyBudget } from './reply-budget.ts';
+import { limitUnread } from './reply-pieces.ts';
+
+/** Answers GET / with a stream. */
+function answer(
+  app: FastifyInstance,
+  stream: (onClose: (listener: () => void) => void) => EventStream,
+): void {
+  const handle = (ctx: RequestContext) => eventReply(stream((listener) => ctx.onClose(listener)));
+  addEndpoint(app, 'GET', '/', { bodyLimit: 0, handle }, { fast: false });
+}
 
 test('when too much waits for all, readers that are behind are cut, and nothing of them stays counted', async (t) => {
   const unread = new ReplyBudget(2_000_000);
-  const streams = new EventStreams(unread);
   const app = fastify({ forceCloseConnections: true });
+  limitUnread(app, unread);
   t.after(() => app.close());
   let highest = 0;
   let cut = 0;
-  app.get('/', (_request, reply) => {
-    reply.raw.once('close', () => cut++);
-    void streams.send(reply, events(), {
-      text: (result) => `data: ${JSON.stringify(result)}\n\n`,
-      end: () => '',
-    });
+  answer(app, (onClose) => {
+    onClose(() => cut++);
+    return new EventStream(events(), { text: (result) => `data: ${JSON.stringify(result)}\n\n` });
   });
   /** Each event is far less than a reader may be behind by, so only all of them together are too many. */
   async function* events() {
@@ -46,8 +55,8 @@ test('when too much waits for all, readers that are behind are cut, and nothing 
 
 test('a source that waits is not asked while its reader takes nothing, and the reader gets all of it', async (t) => {
   const unread = new ReplyBudget();
-  const streams = new EventStreams(unread);
   const app = fastify({ forceCloseConnections: true });
+  limitUnread(app, unread);
   t.after(() => app.close());
   const total = 400;
   let asked = 0;
@@ -59,17 +68,12 @@ test('a source that waits is not asked while its reader takes nothing, and the r
       return Promise.resolve({ value: 0, done: true });
     },
   } as AsyncIterator<number>;
-  app.get('/', (_request, reply) => {
-    void streams.send(
-      reply,
-      { [Symbol.asyncIterator]: () => source },
-      {
-        waits: true,
-        text: (nth) => `id: ${nth}\ndata: ${'x'.repeat(100_000)}\n\n`,
-        end: () => 'retry: 9\n\n',
-      },
-    );
-  });
+  const format = {
+    waits: true,
+    text: (nth: number) => `id: ${nth}\ndata: ${'x'.repeat(100_000)}\n\n`,
+    end: () => 'retry: 9\n\n',
+  };
+  answer(app, () => new EventStream({ [Symbol.asyncIterator]: () => source }, format));
   await app.listen({ port: 0, host: '127.0.0.1' });
   const { port } = app.server.address() as AddressInfo;
   const socket = connect(port, '127.0.0.1');
@@ -95,8 +99,8 @@ test('a source that waits is not asked while its reader takes nothing, and the r
 test('however many readers take nothing of sources that wait, what waits for them stays within the bound', async (t) => {
   const [max, event] = [1_000_000, 50_000];
   const unread = new ReplyBudget(max);
-  const streams = new EventStreams(unread);
   const app = fastify({ forceCloseConnections: true });
+  limitUnread(app, unread);
   t.after(() => app.close());
   const sockets = new Set<Socket>();
   app.server.on('connection', (socket) => {
@@ -114,9 +118,8 @@ test('however many readers take nothing of sources that wait, what waits for the
       );
     }
   }
-  app.get('/', (_request, reply) => {
-    void streams.send(reply, events(), { waits: true, text: (data) => `data: ${data}\n\n`, end: () => '' });
-  });
+  answer(app, () => new EventStream(events(), { waits: true, text: (data) => `data: ${data}\n\n` }));
+  const streams = eventStreamsOf(app);
   await app.listen({ port: 0, host: '127.0.0.1' });
   const { port } = app.server.address() as AddressInfo;
   const readers = Array.from({ length: 40 }, () => connect(port, '127.0.0.1').pause());

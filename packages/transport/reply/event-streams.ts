@@ -1,8 +1,9 @@
-import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
-import type { FastifyReply } from 'fastify';
-import { findRequestContext } from '../fastify.ts';
+import type { ServerResponse } from 'node:http';
+import type { FastifyInstance, FastifyReply } from 'fastify';
+import type { Reply } from '../endpoint.ts';
 import { requestFields } from '../request-events.ts';
 import { MAX_BEHIND, type ReplyBudget, takenBy, type Unread } from './reply-budget.ts';
+import { replyBudgetOf } from './reply-pieces.ts';
 
 /**
  * Interval of keep-alive comments, in milliseconds. They keep proxies from closing a quiet stream and detect
@@ -10,46 +11,70 @@ import { MAX_BEHIND, type ReplyBudget, takenBy, type Unread } from './reply-budg
  */
 export const KEEP_ALIVE = 12_000;
 
-/** The header fields of an event stream. */
-export const EVENT_STREAM_HEADERS = {
-  'content-type': 'text/event-stream; charset=utf-8',
-  'cache-control': 'no-store',
-  // Otherwise nginx buffers events.
-  'x-accel-buffering': 'no',
-} as const;
-
-/** The options of a stream. */
-interface EventStreamOptions {
-  /** Headers in addition to those of the reply and of every event stream. */
-  readonly headers?: OutgoingHttpHeaders;
-  /** Maximum unread bytes when the next event is sent; a reader with more is disconnected. */
-  readonly maxBehind?: number;
-  /** Returns the text sent at the end, whether the source ended or the server stops; default none. */
-  end?(): string;
-  /** Called once, when the stream has ended or the reader has disconnected. */
-  onEnd(): void;
-}
-
 /** How the values of a source are sent as server-sent events. */
-export interface EventFormat<T> {
+interface EventFormat<T> {
   /** Sent before the first event; default nothing. */
   readonly begin?: string;
   /** Returns the events of a value. */
   text(value: T): string;
-  /** Returns the text sent at the end, whether the source ended or the server stops. */
-  end(): string;
+  /** Returns the text sent at the end, whether the source ended or the server stops; default none. */
+  end?(): string;
   /**
    * Whether the source waits for a slow reader, for sources that hold no resources meanwhile. Otherwise a
    * slow reader is disconnected. Default false.
    */
   readonly waits?: boolean;
+  /** Maximum unread bytes when the next event is sent; a reader with more is disconnected. */
+  readonly maxBehind?: number;
 }
 
-/** The event streams of a door, so that a stop can end them. */
-export class EventStreams {
-  readonly #open = new Set<EventStream>();
+/** A reply body of events that lasts until its source ends, its client leaves or the server stops. */
+export class EventStream<T = unknown> {
+  readonly source: AsyncIterator<T>;
+  readonly format: EventFormat<T>;
+
+  constructor(source: AsyncIterable<T>, format: EventFormat<T>) {
+    this.source = source[Symbol.asyncIterator]();
+    this.format = format;
+  }
+
+  /** Ends the source. Does not wait for it: it may never finish its current step. */
+  drop(): void {
+    Promise.resolve(this.source.return?.()).catch(() => {});
+  }
+}
+
+/** A reply with server-sent events; `headers` are added to those of every event stream. */
+export function eventReply(body: Reply['body'], headers?: Reply['headers']): Reply {
+  return {
+    status: 200,
+    type: 'text/event-stream; charset=utf-8',
+    // The second keeps nginx from buffering events.
+    headers: { 'cache-control': 'no-store', 'x-accel-buffering': 'no', ...headers },
+    body,
+  };
+}
+
+const STREAMS = Symbol('portico.eventStreams');
+
+/** The event streams of a Fastify instance or its enclosing one; creates them if there are none. */
+export function eventStreamsOf(app: FastifyInstance): EventStreams {
+  const known = (app as { [STREAMS]?: EventStreams })[STREAMS];
+  if (known !== undefined) return known;
+  const streams = new EventStreams(replyBudgetOf(app));
+  app.decorate(STREAMS, streams);
+  app.addHook('preClose', (done) => {
+    streams.end();
+    done();
+  });
+  return streams;
+}
+
+/** The open event streams of an application, which end when it closes. */
+class EventStreams {
+  readonly #open = new Set<OpenStream>();
   readonly #budget: ReplyBudget;
-  #ended = false;
+  #hasEnded = false;
 
   constructor(budget: ReplyBudget) {
     this.#budget = budget;
@@ -62,35 +87,50 @@ export class EventStreams {
 
   /** Ends all streams, and from now on each new one as soon as it is open. */
   end(): void {
-    this.#ended = true;
+    this.#hasEnded = true;
     for (const stream of this.#open) stream.end();
   }
 
-  /** Turns a reply into an event stream. */
-  open(reply: FastifyReply, { headers, onEnd, ...options }: EventStreamOptions): EventStream {
-    reply.hijack();
-    // A stream may last for hours, so free the body now.
-    findRequestContext(reply.request)?.dropBody();
-    const { raw } = reply;
+  /** Sends a stream to a hijacked request, with the headers set so far. */
+  open(reply: FastifyReply, stream: EventStream): void {
+    const opened: OpenStream = new OpenStream(reply, stream, this.#budget, () => this.#open.delete(opened));
+    this.#open.add(opened);
+    void opened.run();
+    // An event that is already available is still sent.
+    if (this.#hasEnded) setImmediate(() => opened.end());
+  }
+}
+
+/** An event stream that is being sent. */
+class OpenStream {
+  readonly #raw: ServerResponse;
+  readonly #stream: EventStream;
+  readonly #budget: ReplyBudget;
+  readonly #unread: Unread;
+  readonly #keepAlive: NodeJS.Timeout;
+  readonly #onEnd: () => void;
+  readonly #warn: (error: unknown) => void;
+  #isOpen = true;
+
+  constructor(reply: FastifyReply, stream: EventStream, budget: ReplyBudget, onEnd: () => void) {
+    const { raw, request } = reply;
     const { socket } = raw;
-    const unread = this.#budget.open({
+    this.#raw = raw;
+    this.#stream = stream;
+    this.#budget = budget;
+    this.#onEnd = onEnd;
+    this.#warn = (error) => reply.log.warn({ ...requestFields(request), err: error }, 'event stream cut');
+    const unread = budget.open({
       onClose: (listener) => raw.once('close', listener),
       taken: () => takenBy(raw.socket),
       cut: () => cutEndless(raw),
     });
-    const stream = new EventStream(raw, unread, {
-      ...options,
-      onEnd: () => {
-        this.#open.delete(stream);
-        onEnd();
-      },
-    });
-    this.#open.add(stream);
-    raw.writeHead(200, {
-      ...(reply.getHeaders() as OutgoingHttpHeaders),
-      ...EVENT_STREAM_HEADERS,
-      ...headers,
-    });
+    this.#unread = unread;
+    this.#keepAlive = setInterval(() => {
+      // Unread bytes keep the connection alive.
+      if (!unread.isHeld) this.#push(':\n\n');
+    }, KEEP_ALIVE);
+    raw.writeHead(reply.statusCode, reply.getHeaders() as Readonly<Record<string, string>>);
     raw.flushHeaders();
     noteEndless(raw);
     // A client that half-closes is waiting for the reply to an ordinary request; for a stream it means that
@@ -99,80 +139,59 @@ export class EventStreams {
     socket?.once('end', leave);
     raw.on('close', () => {
       socket?.off('end', leave);
-      stream.end();
+      this.end();
     });
-    // The reader may have disconnected before the stream was opened.
-    if (raw.destroyed) stream.end();
-    // An event that is already available is still sent.
-    else if (this.#ended) setImmediate(() => stream.end());
-    return stream;
   }
 
-  /** Sends the values of a source as server-sent events. Resolves once the stream has ended. */
-  async send<T>(reply: FastifyReply, source: AsyncIterable<T>, format: EventFormat<T>): Promise<void> {
-    const iterator = source[Symbol.asyncIterator]();
-    const stream = this.open(reply, {
-      end: format.end,
-      onEnd() {
-        // Do not wait for the source: it may never finish its current step.
-        Promise.resolve(iterator.return?.()).catch(() => {});
-      },
-    });
+  /** Whether it has neither ended nor lost its reader. */
+  get #isWanted(): boolean {
+    return this.#isOpen && !this.#raw.destroyed;
+  }
+
+  /** Sends the events. Resolves once the stream has ended. */
+  async run(): Promise<void> {
+    const { source, format } = this.#stream;
     try {
-      if (format.begin !== undefined) stream.push(format.begin);
-      while (stream.isOpen) {
-        const { value, done } = await iterator.next();
-        if (done === true) break;
-        if (!stream.isOpen) break;
+      if (format.begin !== undefined) this.#push(format.begin);
+      while (this.#isWanted) {
+        const { value, done } = await source.next();
+        if (done === true || !this.#isWanted) break;
         const text = format.text(value);
-        if (format.waits !== true) stream.push(text);
+        if (format.waits !== true) this.#push(text);
         else {
-          await stream.pass(text);
+          await this.#pass(text);
           // Otherwise a reader that catches up would keep all others waiting.
           await this.#budget.turns.next(0);
         }
       }
     } catch (error) {
       // The source failed or gave up on this reader; a cut connection shows that events are missing.
-      reply.log.warn({ ...requestFields(reply.request), err: error }, 'event stream cut');
-      cutEndless(reply.raw);
+      this.#warn(error);
+      cutEndless(this.#raw);
     } finally {
-      stream.end();
+      this.end();
     }
   }
-}
 
-/** An open event stream. */
-class EventStream {
-  readonly #raw: ServerResponse;
-  readonly #unread: Unread;
-  readonly #options: Omit<EventStreamOptions, 'headers'>;
-  readonly #keepAlive: NodeJS.Timeout;
-  #isOpen = true;
-
-  constructor(raw: ServerResponse, unread: Unread, options: Omit<EventStreamOptions, 'headers'>) {
-    this.#raw = raw;
-    this.#unread = unread;
-    this.#options = options;
-    this.#keepAlive = setInterval(() => {
-      // Unread bytes keep the connection alive.
-      if (!unread.isHeld) this.push(':\n\n');
-    }, KEEP_ALIVE);
-  }
-
-  /** Whether it has neither ended nor lost its reader. */
-  get isOpen(): boolean {
-    return this.#isOpen && !this.#raw.destroyed;
+  /** Ends the stream. */
+  end(): void {
+    if (!this.#isOpen) return;
+    this.#isOpen = false;
+    clearInterval(this.#keepAlive);
+    this.#onEnd();
+    this.#stream.drop();
+    if (!this.#raw.destroyed) this.#raw.end(this.#stream.format.end?.() ?? '');
   }
 
   /**
    * Sends events immediately. Disconnects a reader that has too many unread bytes, or whose next events do
    * not fit into the budget.
    */
-  push(text: string): void {
-    if (!this.isOpen) return;
+  #push(text: string): void {
+    if (text === '' || !this.#isWanted) return;
     const bytes = Buffer.from(text);
-    if (this.#unread.isBehind(this.#options.maxBehind ?? MAX_BEHIND) || !this.#unread.mayAdd(bytes.length)) {
+    const { maxBehind = MAX_BEHIND } = this.#stream.format;
+    if (this.#unread.isBehind(maxBehind) || !this.#unread.mayAdd(bytes.length)) {
       cutEndless(this.#raw);
       return;
     }
@@ -184,24 +203,15 @@ class EventStream {
    * Sends events once they fit into the budget. Resolves once the system has taken them or the reader has
    * disconnected.
    */
-  async pass(text: string): Promise<void> {
+  async #pass(text: string): Promise<void> {
     const bytes = Buffer.from(text);
     await this.#unread.whenRoom(bytes.length);
-    if (!this.isOpen) return;
+    if (!this.#isWanted) return;
     this.#unread.hold(bytes.length);
     await new Promise<void>((resolve) => {
       this.#raw.write(bytes, () => resolve());
     });
     this.#unread.hold(0);
-  }
-
-  /** Ends the stream. */
-  end(): void {
-    if (!this.#isOpen) return;
-    this.#isOpen = false;
-    clearInterval(this.#keepAlive);
-    this.#options.onEnd();
-    if (!this.#raw.destroyed) this.#raw.end(this.#options.end?.() ?? '');
   }
 }
 

@@ -27,8 +27,11 @@ export interface PiecewiseReply extends SentReply {
   onFailure(error: unknown): void;
 }
 
+/** The body of a reply to HEAD if the reply to GET would be in pieces. */
+export const NO_PIECES: Pieces = { async *[Symbol.asyncIterator]() {} };
+
 export function isPieces(body: Reply['body']): body is Pieces {
-  return typeof body === 'object' && !Buffer.isBuffer(body);
+  return typeof body === 'object' && Symbol.asyncIterator in body;
 }
 
 /**

@@ -369,11 +369,23 @@ export function offeredUpgrade(request: IncomingMessage): Upgrade | undefined {
   return OFFERED.get(request);
 }
 
-/** Ends the recording of a reply whose connection has become a WebSocket: its status is 101. */
-export function noteSwitch(response: ServerResponse): void {
-  response.statusCode = 101;
-  noteEndless(response);
-  response.emit('finish');
+/** The body of a reply to an upgrade. */
+export class ProtocolSwitch {
+  readonly #take: (switched: () => void) => void;
+
+  /** `take` takes over the connection and calls `switched` once it has become a WebSocket. */
+  constructor(take: (switched: () => void) => void) {
+    this.#take = take;
+  }
+
+  /** Hands the connection over, and ends the recording of the response with status 101. */
+  run(response: ServerResponse): void {
+    this.#take(() => {
+      response.statusCode = 101;
+      noteEndless(response);
+      response.emit('finish');
+    });
+  }
 }
 
 /** The refusal of a WebSocket request that no route accepts; undefined for other requests. */

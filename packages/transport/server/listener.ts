@@ -16,12 +16,12 @@ import type { Logger } from 'pino';
 import { isLoopback, socketPathOf, type Trust } from '../../../src/core/addresses.ts';
 import { BodyBudget, DEFAULT_MAX_BODIES, setBodyBudget } from '../body/body-budget.ts';
 import { requestMessage } from '../body/request-message.ts';
-import { type ErrorFormat, sendProblem } from '../error-format.ts';
+import type { ErrorFormat } from '../error-format.ts';
 import { FastPath } from '../fast-path/fast-path.ts';
-import { callerOf } from '../fastify.ts';
+import { callerOf, sendProblem } from '../fastify.ts';
 import { forwarding, hostNameOf, OwnHosts, unknownHost } from '../hosts.ts';
 import { type ExchangeRecorder, recordOf } from '../records.ts';
-import { isWhole } from '../reply/event-streams.ts';
+import { eventStreamsOf, isWhole } from '../reply/event-streams.ts';
 import { ReplyBudget } from '../reply/reply-budget.ts';
 import { limitUnread } from '../reply/reply-pieces.ts';
 import { isAudited, type OnRefused, type RequestSpan, type RequestTracing } from '../request-events.ts';
@@ -210,6 +210,7 @@ export function createListener(options: ListenerOptions): Listener {
     drain();
     await Promise.all(servers.map((server) => server.stopAccepting()));
   });
+  eventStreamsOf(app);
 
   function noteRefusal(request: FastifyRequest, reply: FastifyReply) {
     const { id, ip: client = '', method, originalUrl: target, headers } = request;

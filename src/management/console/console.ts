@@ -1,12 +1,5 @@
 import { hostname } from 'node:os';
-import {
-  EventStreams,
-  type FastifyRequestContext,
-  HttpProblem,
-  type Reply,
-  type RequestContext,
-  replyBudgetOf,
-} from '@portico/transport';
+import { HttpProblem, type Reply, type RequestContext } from '@portico/transport';
 import type { FastifyInstance } from 'fastify';
 import { type MaybePromise, whenReady } from '../../core/maybe-promise.ts';
 import {
@@ -34,7 +27,7 @@ import {
   mayAct,
 } from './console-access.ts';
 import type { ConsoleProcess, TestSender } from './console-view.ts';
-import { addLiveRoute } from './live.ts';
+import { liveOperations } from './live.ts';
 import { userRoutes } from './users.ts';
 
 /** Whether the console is served. */
@@ -58,11 +51,6 @@ export function addConsole(
   const directory = builtPage('console');
   const manifest = readManifest(directory);
   const page = consolePage(manifest);
-  const streams = new EventStreams(replyBudgetOf(base));
-  base.addHook('preClose', (done) => {
-    streams.end();
-    done();
-  });
 
   base.register(async (scope) => {
     const { hosts, role, localOnly } = view;
@@ -85,10 +73,12 @@ export function addConsole(
         });
         if (view.sender !== undefined) add('test-deliveries', testDeliveries(view.sender, readOnly));
         if (view.users !== undefined) add('users', userRoutes(view.users, readOnly));
-        addLiveRoute(api, streams, {
-          history: shows('history') ? history : undefined,
-          deliveries: shows('deliveries') && !isClosed('deliveries', view) ? deliveries?.log : undefined,
-          logTail: shows('logtail') ? logTail : undefined,
+        addRoutes(api, {
+          '/live': liveOperations({
+            history: shows('history') ? history : undefined,
+            deliveries: shows('deliveries') && !isClosed('deliveries', view) ? deliveries?.log : undefined,
+            logTail: shows('logtail') ? logTail : undefined,
+          }),
         });
       },
       { prefix: '/console/api' },
@@ -129,7 +119,7 @@ function aboutOperations(options: AboutOptions): Operations {
   const startedAt = new Date(performance.timeOrigin).toISOString();
 
   function about(ctx: RequestContext, others: readonly ConsoleProcess[]) {
-    const { request } = ctx as FastifyRequestContext;
+    const { request } = ctx;
     const user = principalOf(request)?.name;
     return {
       name: build.name,

@@ -1,19 +1,15 @@
-import { type EventStreams, HttpProblem } from '@portico/transport';
-import type { FastifyInstance, FastifyReply } from 'fastify';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { EventStream, eventReply, HttpProblem } from '@portico/transport';
 import { refuseFromOtherSite } from '../../access/cors.ts';
 import type { DeliveryLog } from '../../inbox/operations.ts';
 import type { History, HistoryReading } from '../../telemetry/history.ts';
 import type { LogTail } from '../../telemetry/loggers.ts';
+import type { Operations } from '../operations.ts';
 
 /** The topics of a console stream. */
 const TOPICS = ['history', 'deliveries', 'log'] as const;
 
 type Topic = (typeof TOPICS)[number];
-
-/**
- * Sends an event to one client; `data` is on one line. The id tells a client that reconnects where it was.
- */
-type SendEvent = (event: string, data: string, id: string) => void;
 
 /** The sources of events; a missing one sends none. */
 interface LiveSources {
@@ -41,66 +37,61 @@ function readPosition(id: string | undefined): Position {
   return { sample: Number(sample), entry: Number(entry) };
 }
 
-/** Sends the events of some topics to one client, from a position on. */
-function sendLive(
-  sendEvent: SendEvent,
+/**
+ * The events of some topics for one client, from a position on, until it has left. `data` is on one line, and
+ * the id tells a client that reconnects where it was.
+ */
+async function* liveEvents(
   topics: readonly Topic[],
   position: Position,
   { history, deliveries, logTail }: LiveSources,
-): Disposable {
-  const ending = new DisposableStack();
-  const send = (event: string, data: string) =>
-    sendEvent(event, data, `${position.sample}-${position.entry}`);
+  closed: AbortSignal,
+): AsyncGenerator<string> {
+  const event = (name: string, data: string) =>
+    `event: ${name}\nid: ${position.sample}-${position.entry}\ndata: ${data}\n\n`;
 
-  function sendSamples(source: History): void {
+  function samples(source: History): string {
     const reading = source.read('15m', position.sample);
     const last = reading.times.at(-1);
-    if (last === undefined) return;
+    if (last === undefined) return '';
     position.sample = last;
-    send('samples', samplesJson(reading));
+    return event('samples', samplesJson(reading));
   }
 
-  function sendEntries(tail: LogTail): void {
+  function entries(tail: LogTail): string {
     // Numbers of another process's log mean nothing here.
     if (position.entry > tail.latest) position.entry = 0;
-    if (position.entry === tail.latest) return;
-    const entries = tail.after(position.entry);
-    const sent = entries.slice(-MAX_ENTRIES);
+    if (position.entry === tail.latest) return '';
+    const missed = tail.after(position.entry);
+    const sent = missed.slice(-MAX_ENTRIES);
     position.entry = tail.latest;
     const lines = sent.map(({ number, line }) => `{"number":${number},"entry":${line.trimEnd()}}`);
-    send('log', `{"skipped":${entries.length - sent.length},"lines":[${lines.join(',')}]}`);
+    return event('log', `{"skipped":${missed.length - sent.length},"lines":[${lines.join(',')}]}`);
   }
 
   let seen: string | undefined;
-  async function sendNewest(log: Pick<DeliveryLog, 'list'>): Promise<void> {
+  async function newest(log: Pick<DeliveryLog, 'list'>): Promise<string> {
     // Reads the newest 50, because the status of known deliveries changes too.
     const { items } = await log.list({}, 50);
     const state = JSON.stringify(items.map(({ seq, status, attempts }) => [seq, status, attempts]));
-    if (state === seen || ending.disposed) return;
+    if (state === seen) return '';
     seen = state;
-    send('deliveries', JSON.stringify({ newest: items[0]?.seq ?? 0 }));
+    return event('deliveries', JSON.stringify({ newest: items[0]?.seq ?? 0 }));
   }
 
-  if (history !== undefined && topics.includes('history')) {
-    ending.use(history.onTick(() => sendSamples(history)));
-    if (position.sample > 0) sendSamples(history);
+  for (let tick = 0; !closed.aborted; tick++) {
+    // A new page has just read the samples so far.
+    if (history !== undefined && topics.includes('history') && (tick > 0 || position.sample > 0)) {
+      yield samples(history);
+    }
+    if (logTail !== undefined && topics.includes('log')) yield entries(logTail);
+    if (deliveries !== undefined && topics.includes('deliveries') && tick % QUERY_TICKS === 0) {
+      // The page shows a database that does not answer as unhealthy already.
+      yield await newest(deliveries).catch(() => '');
+    }
+    // Rejects once the client has left.
+    await sleep(TICK, undefined, { signal: closed }).catch(() => {});
   }
-  if (logTail !== undefined && topics.includes('log')) {
-    sendEntries(logTail);
-    every(ending, TICK, () => sendEntries(logTail));
-  }
-  if (deliveries !== undefined && topics.includes('deliveries')) {
-    // The page shows a database that does not answer as unhealthy already.
-    const look = () => void sendNewest(deliveries).catch(() => {});
-    look();
-    every(ending, TICK * QUERY_TICKS, look);
-  }
-  return ending;
-}
-
-function every(ending: DisposableStack, ms: number, run: () => void): void {
-  const timer = setInterval(run, ms);
-  ending.defer(() => clearInterval(timer));
 }
 
 function samplesJson({ times, columns }: HistoryReading): string {
@@ -118,36 +109,35 @@ const TOO_MANY = new HttpProblem(503, 'CONSOLE_STREAMS', 'Too many consoles are 
   headers: { 'retry-after': '10' },
 });
 
-/** Adds the route of the console's event stream: `/live?topics=history,log`. */
-export function addLiveRoute(scope: FastifyInstance, streams: EventStreams, sources: LiveSources): void {
-  scope.get<{ Querystring: { topics?: unknown; after?: unknown } }>(
-    '/live',
-    { exposeHeadRoute: false },
-    (request, reply) => {
-      refuseFromOtherSite('Event streams', request);
-      const { topics: given, after } = request.query;
+/** The console's event stream: `/live?topics=history,log`. */
+export function liveOperations(sources: LiveSources): Operations {
+  let open = 0;
+  return {
+    fast: false,
+    head: () => eventReply('', HEADERS),
+    get(ctx) {
+      refuseFromOtherSite('Event streams', ctx);
+      const { topics: given, after } = ctx.query;
       const wanted = typeof given === 'string' ? given.split(',') : [];
       const topics = TOPICS.filter((topic) => wanted.includes(topic));
       if (topics.length === 0 || topics.length !== wanted.length) throw WRONG_TOPIC;
+      if (open >= MAX_STREAMS) throw TOO_MANY;
+      open++;
+      const closed = new AbortController();
+      ctx.onClose(() => {
+        open--;
+        closed.abort();
+      });
       // A browser sends the header when it reconnects; a page that opens a new stream sends its last position
       // as `after`.
-      const last = request.headers['last-event-id'] ?? after;
+      const last = ctx.headers['last-event-id'] ?? after;
       const position = readPosition(typeof last === 'string' ? last : undefined);
-      stream(streams, reply, (send) => sendLive(send, topics, position, sources));
+      const stream = new EventStream(liveEvents(topics, position, sources, closed.signal), {
+        begin: 'retry: 2000\n\n',
+        text: (events) => events,
+        maxBehind: MAX_WAITING,
+      });
+      return eventReply(stream, HEADERS);
     },
-  );
-}
-
-/** Opens a stream; `start` returns the subscription to dispose of at its end. */
-function stream(streams: EventStreams, reply: FastifyReply, start: (send: SendEvent) => Disposable): void {
-  if (streams.size >= MAX_STREAMS) throw TOO_MANY;
-  let source: Disposable | undefined;
-  const opened = streams.open(reply, {
-    headers: HEADERS,
-    maxBehind: MAX_WAITING,
-    onEnd: () => source?.[Symbol.dispose](),
-  });
-  opened.push('retry: 2000\n\n');
-  if (!opened.isOpen) return;
-  source = start((event, data, id) => opened.push(`event: ${event}\nid: ${id}\ndata: ${data}\n\n`));
+  };
 }

@@ -2,14 +2,7 @@ import { Socket } from 'node:net';
 import type { Readable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import { getHeapSnapshot, getHeapStatistics } from 'node:v8';
-import {
-  type FastifyRequestContext,
-  HttpProblem,
-  preferred,
-  type Reply,
-  type RequestContext,
-  requestFields,
-} from '@portico/transport';
+import { HttpProblem, preferred, type Reply, type RequestContext, requestFields } from '@portico/transport';
 import { refuseFromOtherSite } from '../../access/cors.ts';
 import type { ManagementEndpoint } from '../management-endpoint.ts';
 import { COMMON_HEADERS, jsonReply, MEDIA_TYPES, NEGOTIATED_HEADERS } from '../management-errors.ts';
@@ -210,7 +203,7 @@ function fileReply(extension: string, body: Reply['body']): Reply {
  * requests that went through Fastify.
  */
 function neverIdle(ctx: RequestContext): void {
-  const { socket } = (ctx as FastifyRequestContext).request.raw;
+  const { socket } = ctx.request.raw;
   // An injected request has no real socket.
   if (socket instanceof Socket) socket.setTimeout(0);
 }

@@ -1,4 +1,4 @@
-import type { FastifyRequestContext, Reply, RequestContext } from '@portico/transport';
+import type { Reply, RequestContext } from '@portico/transport';
 import {
   assetReplies,
   builtPage,
@@ -128,7 +128,7 @@ export class ApiDocuments {
     const { managementApi } = await import('./openapi.ts');
     const own = managementApi({ endpoints, users, prefix: this.#prefix, exposed: this.exposed });
     const others = await Promise.all(Array.from(apis?.doors.values() ?? [], ({ api }) => api()));
-    const origin = originOf((ctx as FastifyRequestContext).request);
+    const origin = originOf(ctx.request);
     const servers = Array.from(apis?.doors ?? [], ([door, { port }]) => [door, withPort(origin, port())]);
     return openApiDocument(
       [...others, own].filter(({ door }) => only === undefined || door === only),

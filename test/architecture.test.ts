@@ -38,7 +38,6 @@ const CYCLES = [
   'src/management/endpoints/health.ts',
   'src/management/endpoints/info.ts',
   'src/relations/pages.ts',
-  'src/rest/users.ts',
   'packages/transport/endpoint.ts',
 ];
 

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { after, before, describe, test } from 'node:test';
-import { moveDatabase, openMoveSource, openMoveTarget } from '../../src/sql/move/move.ts';
+import { MoveEnd } from '../../src/sql/move/end.ts';
+import { moveDatabase } from '../../src/sql/move/move.ts';
 import { migrateDatabase, openDatabase } from '../../src/sql/open.ts';
 import { withoutPostgres } from '../support/databases.ts';
 import { move, refused } from '../support/move.ts';
@@ -34,10 +35,10 @@ describe('moves that are refused', { skip: withoutPostgres ?? false }, () => {
     // The services are gone, and left no trace of the moves that were refused.
     for (const url of [used, usedServer]) await (await openDatabase(url))[Symbol.asyncDispose]();
     // Its writes would come too late: while a database is moved there are none.
-    await using source = await openMoveSource(usedServer);
+    await using source = await MoveEnd.open(usedServer, 'source');
     await using database = await openDatabase(usedServer);
     await assert.rejects(database.users.create({ name: 'a', email: 'a@b' }), /lock timeout/);
-    await using file = await openMoveSource(used);
+    await using file = await MoveEnd.open(used, 'source');
     assert.throws(() => openDatabase(used as 'sqlite:x'), /database is locked/);
     assert.notEqual(source.origin, file.origin);
   });
@@ -51,9 +52,9 @@ describe('moves that are refused', { skip: withoutPostgres ?? false }, () => {
       await storeDeliveries(database, 'e', 10);
     }
     {
-      await using source = await openMoveSource(from);
+      await using source = await MoveEnd.open(from, 'source');
       await using _service = await openDatabase(from);
-      await using target = await openMoveTarget(to);
+      await using target = await MoveEnd.open(to, 'target');
       const options = { signal: new AbortController().signal, restart: false, onProgress() {} };
       await assert.rejects(moveDatabase(source, target, options), refused(/source is in use/));
     }

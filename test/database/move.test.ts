@@ -3,7 +3,8 @@ import { randomUUIDv7 } from 'node:crypto';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { after, before, describe, test } from 'node:test';
-import { moveDatabase, openMoveSource, openMoveTarget } from '../../src/sql/move/move.ts';
+import { MoveEnd } from '../../src/sql/move/end.ts';
+import { moveDatabase } from '../../src/sql/move/move.ts';
 import { movedTables } from '../../src/sql/move/tables.ts';
 import { migrateDatabase, openDatabase } from '../../src/sql/open.ts';
 import { withoutPostgres } from '../support/databases.ts';
@@ -215,8 +216,8 @@ describe('moving a database', { skip: withoutPostgres ?? false }, () => {
     await makeRandomRows(file, 11, { users: 30_000, deliveries: 10 });
     const to = await server.createDatabase();
     {
-      await using source = await openMoveSource(`sqlite:${file}`);
-      await using target = await openMoveTarget(to);
+      await using source = await MoveEnd.open(`sqlite:${file}`, 'source');
+      await using target = await MoveEnd.open(to, 'target');
       const cut = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
         WHERE application_name = 'portico move' AND datname = current_database()`;
       let cutting: Promise<unknown> | undefined;

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
-import { type MoveReport, moveDatabase, openMoveSource, openMoveTarget } from '../../src/sql/move/move.ts';
+import { MoveEnd } from '../../src/sql/move/end.ts';
+import { type MoveReport, moveDatabase } from '../../src/sql/move/move.ts';
 import { MoveError } from '../../src/sql/move/tables.ts';
 
 /** Where a move ends early. */
@@ -11,8 +12,8 @@ interface Stop {
 
 /** Moves; ends early where `stop` says. */
 export async function move(from: string, to: string, stop?: Stop, restart = false): Promise<MoveReport> {
-  await using source = await openMoveSource(from);
-  await using target = await openMoveTarget(to);
+  await using source = await MoveEnd.open(from, 'source');
+  await using target = await MoveEnd.open(to, 'target');
   const controller = new AbortController();
   return await moveDatabase(source, target, {
     signal: controller.signal,

@@ -1,5 +1,6 @@
 import { parseDatabaseUrl } from '../../sql/database.ts';
-import { type MoveReport, moveDatabase, openMoveSource, openMoveTarget } from '../../sql/move/move.ts';
+import { MoveEnd } from '../../sql/move/end.ts';
+import { type MoveReport, moveDatabase } from '../../sql/move/move.ts';
 import { type CommandArguments, readArguments } from '../arguments.ts';
 import { type Command, type CommandIo, JSON_OPTION } from '../command.ts';
 import {
@@ -94,8 +95,8 @@ async function moveShown(
   io: CommandIo,
   signal: AbortSignal,
 ): Promise<MoveReport> {
-  await using source = await openMoveSource(from);
-  await using target = await openMoveTarget(to);
+  await using source = await MoveEnd.open(from, 'source');
+  await using target = await MoveEnd.open(to, 'target');
   using shown = new DisposableStack();
   const lines = new Map<string, Progress>();
   return await moveDatabase(source, target, {

@@ -1,14 +1,7 @@
+import { createHash } from 'node:crypto';
 import { setImmediate as nextTick } from 'node:timers/promises';
-import { databaseAt } from '../database.ts';
-import {
-  type Checksum,
-  checksumOf,
-  type MovedTable,
-  type MoveEnd,
-  MoveError,
-  type MoveTarget,
-  movedTables,
-} from './tables.ts';
+import type { MoveEnd } from './end.ts';
+import { type MovedRow, type MovedTable, MoveError, movedTables } from './tables.ts';
 
 /** Options of a move. */
 interface MoveOptions {
@@ -37,7 +30,7 @@ export interface MoveReport {
  */
 export async function moveDatabase(
   source: MoveEnd,
-  target: MoveTarget,
+  target: MoveEnd,
   { signal, restart, onProgress }: MoveOptions,
 ): Promise<MoveReport> {
   /** The progress, for error messages. */
@@ -52,14 +45,14 @@ export async function moveDatabase(
     });
   };
   try {
-    const total = await countAll(source);
+    const total = await source.count();
     if (await isFull(source, target)) {
       const { tables, differences } = await comparison(total);
       if (differences.length > 0) throw await notEmpty(target);
       return { resumed, alreadyComplete: true, tables };
     }
     resumed = await prepare(source, target, restart);
-    let done = await countAll(target);
+    let done = await target.count();
     for (const table of movedTables) {
       await copy(source, target, table, signal, (rows, after) => {
         done += rows;
@@ -94,7 +87,7 @@ function isFault(error: unknown): error is Error {
 }
 
 /** Checks and marks the target; resolves to whether this continues an interrupted move. */
-async function prepare(source: MoveEnd, target: MoveTarget, restart: boolean): Promise<boolean> {
+async function prepare(source: MoveEnd, target: MoveEnd, restart: boolean): Promise<boolean> {
   if (source.origin === target.origin) {
     throw new MoveError('The target is the source itself, or a copy of it. Name an empty database.');
   }
@@ -106,7 +99,7 @@ async function prepare(source: MoveEnd, target: MoveTarget, restart: boolean): P
     );
   } else if (unfinished !== undefined) return true;
   else {
-    if ((await countAll(target)) > 0) throw await notEmpty(target);
+    if ((await target.count()) > 0) throw await notEmpty(target);
   }
   await target.begin(source.origin);
   return false;
@@ -115,14 +108,14 @@ async function prepare(source: MoveEnd, target: MoveTarget, restart: boolean): P
 /**
  * Whether the target is not the source itself, has no unfinished move, and has as many rows as the source.
  */
-async function isFull(source: MoveEnd, target: MoveTarget): Promise<boolean> {
+async function isFull(source: MoveEnd, target: MoveEnd): Promise<boolean> {
   if (source.origin === target.origin || target.unfinished !== undefined) return false;
-  const rows = await countAll(target);
-  return rows > 0 && rows === (await countAll(source));
+  const rows = await target.count();
+  return rows > 0 && rows === (await source.count());
 }
 
-async function notEmpty(target: MoveTarget): Promise<MoveError> {
-  const rows = (await countAll(target)).toLocaleString('en-US');
+async function notEmpty(target: MoveEnd): Promise<MoveError> {
+  const rows = (await target.count()).toLocaleString('en-US');
   return new MoveError(
     `The target is not empty: it has ${rows} rows of users, deliveries, jobs and attempts, and they are not those of the source. Name an empty database.`,
   );
@@ -134,16 +127,10 @@ function different(differences: readonly string[]): MoveError {
   );
 }
 
-async function countAll(end: MoveEnd): Promise<number> {
-  let rows = 0;
-  for (const table of movedTables) rows += await end.count(table);
-  return rows;
-}
-
 /** Copies the rows that the target lacks; rejects if the signal aborts. */
 async function copy(
   source: MoveEnd,
-  target: MoveTarget,
+  target: MoveEnd,
   table: MovedTable,
   signal: AbortSignal,
   onRows: (rows: number, after: number) => void,
@@ -166,12 +153,7 @@ async function copy(
 }
 
 /** Compares the checksums of both databases; resolves to those of the source and to the differences. */
-async function compare(
-  source: MoveEnd,
-  target: MoveTarget,
-  signal: AbortSignal,
-  onRows: (n: number) => void,
-) {
+async function compare(source: MoveEnd, target: MoveEnd, signal: AbortSignal, onRows: (n: number) => void) {
   const found: [MovedTable['name'], Checksum][] = [];
   const differences: string[] = [];
   for (const table of movedTables) {
@@ -191,16 +173,42 @@ async function compare(
   return { tables: Object.fromEntries(found) as Record<MovedTable['name'], Checksum>, differences };
 }
 
-/** Opens the source of a move. Fails with DatabaseOpenError, or with MoveError if another process uses it. */
-export async function openMoveSource(url: string): Promise<MoveEnd> {
-  const { engine, place } = databaseAt(url);
-  if (engine === 'postgres') return (await import('./postgres-ends.ts')).openPostgresSource(place);
-  return (await import('./sqlite-ends.ts')).openSqliteSource(place);
+/** The number of rows of a table, and the SHA-256 of their values in key order. */
+interface Checksum {
+  readonly rows: number;
+  readonly sha256: string;
 }
 
-/** Opens the target of a move and migrates it. Fails as `openMoveSource` does. */
-export async function openMoveTarget(url: string): Promise<MoveTarget> {
-  const { engine, place } = databaseAt(url);
-  if (engine === 'postgres') return (await import('./postgres-ends.ts')).openPostgresTarget(place);
-  return (await import('./sqlite-ends.ts')).openSqliteTarget(place);
+/**
+ * Reads a whole table; rejects if the signal aborts. `onRows` is called with the number of rows of each
+ * batch.
+ */
+async function checksumOf(
+  end: MoveEnd,
+  table: MovedTable,
+  signal: AbortSignal,
+  onRows: (rows: number) => void,
+): Promise<Checksum> {
+  const hash = createHash('sha256');
+  let rows = 0;
+  for (let after = 0; ; ) {
+    // Lets process signals be handled between batches, even if reads are synchronous.
+    await nextTick();
+    signal.throwIfAborted();
+    const batch = await end.read(table, after);
+    const last = batch.at(-1);
+    if (last === undefined) return { rows, sha256: hash.digest('hex') };
+    for (const row of batch) {
+      hash.update(lineOf(row));
+      for (const value of row) if (value instanceof Uint8Array) hash.update(value);
+    }
+    after = Number(last[0]);
+    rows += batch.length;
+    onRows(batch.length);
+  }
+}
+
+/** The values as JSON, with blobs replaced by their length; together with the blobs it identifies the row. */
+function lineOf(row: MovedRow): string {
+  return `${JSON.stringify(row.map((value) => (value instanceof Uint8Array ? [value.byteLength] : value)))}\n`;
 }

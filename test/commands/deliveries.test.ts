@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import type { Database } from '../../src/sql/database.ts';
 import { openDatabase } from '../../src/sql/open.ts';
+import { fillSqlite } from '../support/fill-sqlite.ts';
 import { runPortico } from '../support/portico-command.ts';
 import { startPortico } from '../support/portico-process.ts';
 import { runCommand } from '../support/run-command.ts';
@@ -98,11 +99,10 @@ test('list --json: one document, in pages as the table', async () => {
 });
 
 test('a long list ends when its reader has enough', async () => {
-  await using folder = await folderWith(async (database) => {
-    await storeDeliveries(database, 'paid', 20_000);
-  });
+  await using folder = await folderWith(async () => {});
+  await fillSqlite(join(folder.path, 'portico.db'), { users: 1, deliveries: 20_000, search: 'keys' });
   const list = startPortico({ cwd: folder.path, args: ['deliveries', 'list', '--limit', '20000'] });
-  await waitFor('the first rows', () => list.stdout.includes('paid'));
+  await waitFor('the first rows', () => list.stdout.includes('filled'));
   list.child.stdout?.destroy();
   assert.equal(await list.exited(), 0);
   assert.equal(list.stderr, '');

@@ -4,12 +4,14 @@ import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
 import { stripVTControlCharacters } from 'node:util';
 import type { DeliveryFilter } from '../../src/inbox/operations.ts';
 import { deliveryPages } from '../../src/inbox/operations.ts';
 import type { Database } from '../../src/sql/database.ts';
 import { openDatabase } from '../../src/sql/open.ts';
+import { fillSqlite } from '../support/fill-sqlite.ts';
 import { MAIN, startPortico } from '../support/portico-process.ts';
 import { runCommand } from '../support/run-command.ts';
 import { settleAll, storeDeliveries } from '../support/stored-deliveries.ts';
@@ -40,6 +42,15 @@ async function workingFolder() {
     },
     [Symbol.asyncDispose]: () => rest.disposeAsync(),
   };
+}
+
+/** Fills a database with deliveries that are dead, by SQL because of their number. */
+async function fillDead(folder: string, deliveries: number): Promise<void> {
+  const file = join(folder, 'portico.db');
+  await fillSqlite(file, { users: 1, deliveries, search: 'keys' });
+  using db = new DatabaseSync(file);
+  db.exec(`UPDATE deliveries SET event = 'paid', received_at = ${Date.now()};
+    UPDATE jobs SET target = 'handler:paid', status = 'dead', due_at = ${Date.now()}, finished_at = ${Date.now()}`);
 }
 
 async function count({ deliveries }: Database, filter: DeliveryFilter): Promise<number> {
@@ -233,9 +244,8 @@ test('on a terminal the number is confirmed first', { skip: noTerminal }, async 
 
 test('Ctrl+C ends a long replay between two batches, which says how far it came', async () => {
   await using folder = await workingFolder();
+  await fillDead(folder.path, 8_000);
   await using database = await folder.open();
-  await storeDeliveries(database, 'paid', 8_000);
-  await settleAll(database, 'paid', 'dead');
   await using replay = startPortico({ cwd: folder.path, args: ['deliveries', 'replay', '--dead'] });
   await waitFor('it to begin', () => replay.stderr.includes('Replaying 8,000 deliveries.'));
   // Twice, as wrappers send it that signal the group too.
@@ -251,9 +261,7 @@ test('Ctrl+C ends a long replay between two batches, which says how far it came'
 
 test('a service beside a long replay goes on taking deliveries', async () => {
   await using folder = await workingFolder();
-  await using database = await folder.open();
-  await storeDeliveries(database, 'paid', 3_000);
-  await settleAll(database, 'paid', 'dead');
+  await fillDead(folder.path, 3_000);
   await using service = startPortico({ cwd: folder.path });
   await service.ready();
   await using replay = startPortico({ cwd: folder.path, args: ['deliveries', 'replay', '--dead'] });

@@ -9,6 +9,7 @@ import { type ErrorFormat, refusal } from './error-format.ts';
 import { HttpProblem, reasonPhrase } from './problem.ts';
 import { EventStream, eventStreamsOf } from './reply/event-streams.ts';
 import { dropPieces, readablePieces } from './reply/reply-pieces.ts';
+import type { FinishedReply, RecordedExchange } from './request-events.ts';
 import { ProtocolSwitch } from './server/door-server.ts';
 
 const CONTEXT = Symbol('portico.requestContext');
@@ -80,9 +81,27 @@ export function callerOf(request: FastifyRequest): KnownCaller | undefined {
   return findRequestContext(request)?.caller;
 }
 
-/** The Content-Type header of any request; null if absent. */
-export function contentTypeOf(request: FastifyRequest): string | null {
-  return findRequestContext(request)?.contentType ?? request.headers['content-type'] ?? null;
+/** Describes a finished request. */
+export function exchangeOf(finished: FinishedReply): RecordedExchange {
+  if ('exchange' in finished) return finished.exchange();
+  const { request } = finished;
+  // Read the headers now so that the record does not retain the request and its body.
+  const responseHeaders = finished.getHeaders();
+  return {
+    id: request.id,
+    // Clients of a Unix socket have no address.
+    client: request.ip ?? '',
+    endedAt: Date.now(),
+    duration: finished.elapsedTime,
+    method: request.method,
+    scheme: request.protocol,
+    host: request.host,
+    target: request.originalUrl,
+    requestHeaders: request.headers,
+    contentType: findRequestContext(request)?.contentType ?? request.headers['content-type'] ?? null,
+    status: finished.statusCode,
+    responseHeaders: () => responseHeaders,
+  };
 }
 
 function bodyLength({ headers }: FastifyRequest, limit: number): number {

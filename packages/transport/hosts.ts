@@ -16,6 +16,8 @@ export interface Forwarding {
   client(remote: string | undefined, headers: Fields): string;
   /** The requested host; empty if there is none. */
   host(remote: string | undefined, headers: Fields): string;
+  /** The scheme with which the client sent the request; `own` is that of the connection. */
+  scheme(remote: string | undefined, headers: Fields, own: 'http' | 'https'): string;
 }
 
 /** Creates a Forwarding for Fastify's `trustProxy` option. */
@@ -26,6 +28,7 @@ export function forwarding(trustProxy: unknown): Forwarding {
       trustsProxies: false,
       client: (remote = '') => remote,
       host: (_remote, { host = '' }) => host,
+      scheme: (_remote, _headers, own) => own,
     };
   }
   return {
@@ -46,11 +49,18 @@ export function forwarding(trustProxy: unknown): Forwarding {
     },
     host(remote, headers) {
       const forwarded = field(headers, 'x-forwarded-host');
-      if (!forwarded || !trust(remote, 0)) return headers.host ?? '';
-      // The nearest proxy appends the last value.
-      return forwarded.slice(forwarded.lastIndexOf(',') + 1).trim();
+      return forwarded && trust(remote, 0) ? lastOf(forwarded) : (headers.host ?? '');
+    },
+    scheme(remote, headers, own) {
+      const forwarded = field(headers, 'x-forwarded-proto');
+      return forwarded && trust(remote, 0) ? lastOf(forwarded) : own;
     },
   };
+}
+
+/** The value that the nearest proxy has appended. */
+function lastOf(list: string): string {
+  return list.slice(list.lastIndexOf(',') + 1).trim();
 }
 
 /** A header's value; undefined if it is repeated, which the fast path never takes. */

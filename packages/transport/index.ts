@@ -5,7 +5,15 @@ export { GrowingBuffer } from './body/request-message.ts';
 export { type Caller, clientKey, KnownCaller } from './caller.ts';
 export type { Endpoint, Reply, RequestContext } from './endpoint.ts';
 export { type ErrorFormat, PROBLEM_TYPE } from './error-format.ts';
-export { addEndpoint, addFields, refuseUnrouted, send, sendProblem, unroutedHandler } from './fastify.ts';
+export {
+  addEndpoint,
+  addFields,
+  exchangeOf,
+  refuseUnrouted,
+  send,
+  sendProblem,
+  unroutedHandler,
+} from './fastify.ts';
 export { hostNameOf, OwnHosts } from './hosts.ts';
 export {
   handlesStrictly,
@@ -21,13 +29,14 @@ export {
   type Weighted,
 } from './negotiation.ts';
 export { HttpProblem, reasonPhrase, toProblem } from './problem.ts';
-export { ExchangeLog, type ExchangeRecorder, type RecordedExchange } from './records.ts';
 export { EventStream, eventReply, KEEP_ALIVE } from './reply/event-streams.ts';
 export { MAX_BEHIND, ReplyBudget, type SentReply, takenBy, type Unread } from './reply/reply-budget.ts';
 export { NO_PIECES, replyBudgetOf } from './reply/reply-pieces.ts';
 export {
+  type FinishedReply,
   isAudited,
   type OnRefused,
+  type RecordedExchange,
   type ReplyRecorder,
   type RequestSpan,
   type RequestTracing,

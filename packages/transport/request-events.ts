@@ -1,14 +1,51 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import type { FastifyReply } from 'fastify';
 import { type TraceFields, traceFields } from '../../src/core/trace.ts';
 
-/** Called for each reply with the method, the status and the duration in milliseconds. */
-export type ReplyRecorder = (method: string, status: number, milliseconds: number) => void;
+/** A reply that is complete: one of Fastify or of the fast path. `exchangeOf` describes it. */
+export type FinishedReply = FastifyReply | { exchange(): RecordedExchange };
+
+/** Told once of each finished request of a route, with its duration in milliseconds. */
+export type ReplyRecorder = (
+  method: string,
+  status: number,
+  milliseconds: number,
+  reply: FinishedReply,
+) => void;
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Counts and times the replies of the route. */
+    /** The fast path tells it of the route's requests; for those of Fastify a hook does. */
     record?: ReplyRecorder;
   }
+}
+
+/** Headers by name in lower case. */
+type Headers = Readonly<Record<string, number | string | readonly string[] | undefined>>;
+
+/** A request and its reply, secrets included: redact before showing. */
+export interface RecordedExchange {
+  /** The request's id. */
+  readonly id: string;
+  /** The client's address; empty on a Unix socket. */
+  readonly client: string;
+  /** The time at which the reply was complete, in milliseconds since 1970. */
+  readonly endedAt: number;
+  /** In milliseconds. */
+  readonly duration: number;
+  readonly method: string;
+  readonly scheme: string;
+  /** As the client sent it, so it may be any text. */
+  readonly host: string;
+  /** Path and query. */
+  readonly target: string;
+  /** Content-Type may be missing here; see `contentType`. */
+  readonly requestHeaders: Headers;
+  /** The request's Content-Type header; null if absent. */
+  readonly contentType: string | null;
+  readonly status: number;
+  /** The reply's headers, parsed on demand. */
+  responseHeaders(): Headers;
 }
 
 /** A request that was refused because of its credentials or its rate. */

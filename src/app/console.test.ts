@@ -1,13 +1,16 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Backlog } from '../inbox/inbox.ts';
-import { HISTORY_INTERVAL, History, Traffic } from '../telemetry/history.ts';
+import { HISTORY_INTERVAL, History } from '../telemetry/history.ts';
 import { Metrics } from '../telemetry/metrics.ts';
+import { RequestStats } from '../telemetry/request-stats.ts';
 import { historySeries } from './console.ts';
 
 test('every column has a value once there was something to measure', async () => {
   using metrics = new Metrics();
-  const traffic = new Traffic();
+  const stats = new RequestStats('rest', metrics);
+  const record = stats.recorderOf('/');
+  const reply = { exchange: () => assert.fail('no reader was added') };
   const backlog: Backlog = { open: 3, oldestAt: Date.now() - 5_000, dead: 1 };
   let counts = 0;
   const inbox = {
@@ -17,7 +20,7 @@ test('every column has a value once there was something to measure', async () =>
     },
   };
   let now = 1_000_000;
-  using made = historySeries({ metrics, traffic: new Map([['rest', traffic]]), inbox });
+  using made = historySeries({ metrics, requests: new Map([['rest', stats]]), inbox });
   using history = new History(made.sources, () => now);
   const commits = metrics.timer('database.commits', { description: 'Commits' });
   const writes = metrics.counter('database.writes', { description: 'Writes', tags: ['outcome'] });
@@ -29,8 +32,8 @@ test('every column has a value once there was something to measure', async () =>
   tick();
   // The answer of the inbox.
   await Promise.resolve();
-  for (let i = 0; i < 60; i++) traffic.record(i < 6 ? 500 : 200, 4);
-  traffic.record(200, 3_600_000);
+  for (let i = 0; i < 60; i++) record('GET', i < 6 ? 500 : 200, 4, reply);
+  record('GET', 200, 3_600_000, reply);
   commits.record(0.002);
   commits.record(0.004);
   writes.with('outcome', 'stored').increment(6);

@@ -23,9 +23,10 @@ import {
 } from '../signatures/sources.ts';
 import { token } from '../signatures/stripe.ts';
 import { parseDatabaseUrl } from '../sql/database.ts';
-import { History, type Series, type Traffic } from '../telemetry/history.ts';
+import { History, type Series } from '../telemetry/history.ts';
 import type { Statistic } from '../telemetry/meters.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
+import type { RequestStats } from '../telemetry/request-stats.ts';
 import { doorAddresses } from './banner.ts';
 import type { AppContext } from './context.ts';
 import { accessOf, closedInConsole, includeList } from './door-security.ts';
@@ -35,9 +36,9 @@ const ENGINES = { sqlite: 'SQLite', postgres: 'PostgreSQL' } as const;
 
 /** The history of the doors opened so far; it ends with the service. */
 export function openHistory({ metrics, doors, openedDatabase, onStop, config }: AppContext): History {
-  const traffic = new Map([...doors].map(([door, each]) => [door, each.traffic]));
+  const requests = new Map([...doors].map(([door, each]) => [door, each.stats]));
   const inbox = config.settings.interfaces.includes('webhook') ? openedDatabase()?.inbox : undefined;
-  const { sources } = onStop(historySeries({ metrics, traffic, inbox }));
+  const { sources } = onStop(historySeries({ metrics, requests, inbox }));
   return onStop(new History(sources));
 }
 
@@ -125,14 +126,15 @@ const BACKLOG_SHARE = 0.005;
 /** The sources of a service's history. */
 interface HistoryParts {
   readonly metrics: Metrics;
-  readonly traffic: ReadonlyMap<string, Traffic>;
+  /** The records of the doors' requests. */
+  readonly requests: ReadonlyMap<string, RequestStats>;
   /** The inbox of the webhook door, if that is open. */
   readonly inbox: Pick<Inbox, 'backlog'> | undefined;
 }
 
 /** The columns of the history. Disposing of it stops measuring the event loop. */
-export function historySeries({ metrics, traffic, inbox }: HistoryParts) {
-  const doors = [...traffic].flatMap(([door, each]) => trafficSeries(door, each));
+export function historySeries({ metrics, requests, inbox }: HistoryParts) {
+  const doors = [...requests].flatMap(([door, stats]) => requestSeries(door, stats));
   const loop = eventLoopSeries();
   const sources: readonly Series[] = [
     ...doors,
@@ -144,12 +146,12 @@ export function historySeries({ metrics, traffic, inbox }: HistoryParts) {
   return { sources, [Symbol.dispose]: () => loop[Symbol.dispose]() };
 }
 
-function trafficSeries(door: string, traffic: Traffic): readonly Series[] {
-  const { durations: histogram } = traffic;
-  const replies = () => traffic.replies;
+function requestSeries(door: string, stats: RequestStats): readonly Series[] {
+  const { durations: histogram } = stats;
+  const replies = () => stats.replies;
   return [
     { kind: 'rate', name: `${door}.requests`, unit: '1/s', read: replies },
-    { kind: 'ratio', name: `${door}.errors`, unit: 'share', read: () => traffic.errors, per: replies },
+    { kind: 'ratio', name: `${door}.errors`, unit: 'share', read: () => stats.errors, per: replies },
     { kind: 'percentile', name: `${door}.p50`, unit: 'ms', histogram, share: 0.5 },
     { kind: 'percentile', name: `${door}.p99`, unit: 'ms', histogram, share: 0.99 },
   ];

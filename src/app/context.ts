@@ -7,20 +7,20 @@ import type { Config } from '../config/load.ts';
 import type { Door } from '../config/options/options.ts';
 import type { KnownSecrets } from '../core/redaction.ts';
 import type { DoorApi } from '../http/openapi.ts';
-import type { ListedRoute } from '../http/records.ts';
+import type { ListedRoute } from '../http/routes.ts';
 import type { Events } from '../inbox/events.ts';
 import type { ScheduledBackups } from '../sql/backup/scheduled.ts';
 import type { Database } from '../sql/database.ts';
 import type { Readiness } from '../telemetry/health.ts';
-import type { RequestTail, Traffic } from '../telemetry/history.ts';
 import type { Loggers, LogTail } from '../telemetry/loggers.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
+import type { RequestStats, RequestTail } from '../telemetry/request-stats.ts';
 import type { Tracing } from './telemetry.ts';
 
 /** The listener of a door, with the routes that it serves. */
 export interface OpenDoor extends Listener {
   routes(): readonly ListedRoute[];
-  readonly traffic: Traffic;
+  readonly stats: RequestStats;
   /** Builds the door with all of its plugins. Rejects with the error that prevents it. */
   build(): Promise<void>;
 }

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import Fastify, { type FastifyInstance } from 'fastify';
 import type { DoorSetup } from '../config/schema/code.ts';
-import { listRoutes } from '../http/records.ts';
+import { listRoutes } from '../http/routes.ts';
 import { addSetup, DoorSetupError } from './door-setup.ts';
 
 const FILE = join(process.cwd(), 'portico.config.ts');

@@ -8,7 +8,7 @@ import type { DoorSetup } from '../config/schema/code.ts';
 import { describeError, ExpectedError } from '../core/errors.ts';
 import { hideSecrets, type SecretTexts } from '../core/redaction.ts';
 import { oneLine } from '../core/text.ts';
-import type { ListedRoute } from '../http/records.ts';
+import type { ListedRoute } from '../http/routes.ts';
 import type { Loggers } from '../telemetry/loggers.ts';
 
 /** The `setup` of a door failed or conflicts with the door's own routes; the start ends with this message. */

@@ -1,4 +1,3 @@
-import { ExchangeLog } from '@portico/transport';
 import type { FastifyInstance } from 'fastify';
 import type { Audit } from '../access/audit.ts';
 import type { BasicUser } from '../access/basic.ts';
@@ -30,6 +29,7 @@ import { restErrors } from '../rest/rest-errors.ts';
 import type { Database } from '../sql/database.ts';
 import { HealthRegistry } from '../telemetry/health.ts';
 import type { Loggers } from '../telemetry/loggers.ts';
+import { ExchangeLog } from '../telemetry/request-stats.ts';
 import { auditRefusals } from './audit.ts';
 import { readBuildInfo } from './banner.ts';
 import { consoleView, openHistory } from './console.ts';
@@ -208,7 +208,7 @@ function apisOf({ apis, doors }: AppContext): ApiSources {
 /** Only if the endpoint is exposed: recording costs time at every request. */
 function recordExchanges({ doors }: AppContext): ExchangeLog {
   const log = new ExchangeLog();
-  for (const door of doors.values()) door.recordExchanges(log);
+  for (const { stats } of doors.values()) stats.read((exchange) => log.record(exchange));
   return log;
 }
 

@@ -7,19 +7,18 @@ import { trustProxy } from '../config/options/doors.ts';
 import { intervalOf } from '../config/options/management.ts';
 import { type Door, optionOf, type Settings } from '../config/options/options.ts';
 import { KnownSecrets } from '../core/redaction.ts';
-import { accessLog, listRoutes } from '../http/records.ts';
+import { listRoutes } from '../http/routes.ts';
 import { createEvents } from '../inbox/events.ts';
 import { backupFileOf } from '../sql/backup/backup.ts';
 import { ScheduledBackups } from '../sql/backup/scheduled.ts';
 import type { Database, Replica } from '../sql/database.ts';
 import { addWalGauge, databaseMeters, openDatabase } from '../sql/open.ts';
 import { Readiness } from '../telemetry/health.ts';
-import { RequestTail } from '../telemetry/history.ts';
 import { openLog } from '../telemetry/log.ts';
 import { Loggers, LogTail } from '../telemetry/loggers.ts';
 import { Metrics } from '../telemetry/metrics.ts';
 import { loadOpenTelemetry } from '../telemetry/opentelemetry.ts';
-import { timeRequests } from '../telemetry/request-metrics.ts';
+import { accessLog, RequestStats, RequestTail } from '../telemetry/request-stats.ts';
 import { addDiskMetrics, observeRuntime } from '../telemetry/runtime.ts';
 import { auditCertificates, auditRefusals, openAudit } from './audit.ts';
 import type { AppContext, OpenDoor } from './context.ts';
@@ -169,12 +168,13 @@ export async function createService(config: Config, { logStream }: ServiceOption
           hosts: anyHost(door, config) ? undefined : settings['http.hosts'],
         }),
       );
-      const traffic = timeRequests(created.app, door, metrics, requestTail);
+      const stats = new RequestStats(door, metrics, requestTail);
+      stats.listen(created.app);
       // Fastify wraps the logger it is given.
       loggers.add(door, created.app.log);
       const { app } = created;
       const routes = listRoutes(app);
-      if (settings['log.requests']) created.recordExchanges(accessLog(app.log));
+      if (settings['log.requests']) stats.read(accessLog(app.log));
       created.watchHooks();
       const setup = config.code.setups[door];
       const basePath = settings['management.basePath'];
@@ -183,7 +183,7 @@ export async function createService(config: Config, { logStream }: ServiceOption
       doors.set(door, {
         ...created,
         routes,
-        traffic,
+        stats,
         build: async () => {
           await app.ready().then(undefined, (failure: unknown) => {
             throw explain === undefined ? failure : explain(failure);

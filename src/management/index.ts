@@ -1,8 +1,7 @@
 // The exports of `portico/management`.
 
-export { ExchangeLog } from '@portico/transport';
 export type { CustomEndpoint, EndpointRequest, EndpointWrite } from '../config/schema/endpoints.ts';
-export { listRoutes } from '../http/records.ts';
+export { listRoutes } from '../http/routes.ts';
 export {
   type CheckAnswer,
   diskSpaceCheck,
@@ -13,6 +12,7 @@ export {
 export { History, type Series } from '../telemetry/history.ts';
 export { Loggers, LogTail } from '../telemetry/loggers.ts';
 export { Metrics } from '../telemetry/metrics.ts';
+export { ExchangeLog } from '../telemetry/request-stats.ts';
 export { EventLoopWindows } from '../telemetry/runtime.ts';
 export type { ConsoleView } from './console/console-view.ts';
 export { management } from './management.ts';

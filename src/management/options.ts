@@ -1,4 +1,3 @@
-import type { ExchangeLog } from '@portico/transport';
 import type { Audit, AuditStore } from '../access/audit.ts';
 import type { BasicUser } from '../access/basic.ts';
 import { type ShowDetails, takenEndpoints } from '../config/options/endpoint-id.ts';
@@ -8,9 +7,10 @@ import { type HealthGroupOptions, readEndpoints } from '../config/schema/endpoin
 import type { SecretTexts } from '../core/redaction.ts';
 import type { DoorApi } from '../http/openapi.ts';
 import type { HealthRegistry, Readiness } from '../telemetry/health.ts';
-import type { History, RequestTail } from '../telemetry/history.ts';
+import type { History } from '../telemetry/history.ts';
 import type { Loggers, LogTail } from '../telemetry/loggers.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
+import type { ExchangeLog, RequestTail } from '../telemetry/request-stats.ts';
 import type { ConsoleView } from './console/console-view.ts';
 import type { CustomEndpoint } from './endpoints/custom.ts';
 import type { DeliveriesView } from './endpoints/deliveries.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { HISTORY_INTERVAL, HISTORY_WINDOWS, History, RequestTail, type Series } from './history.ts';
+import { HISTORY_INTERVAL, HISTORY_WINDOWS, History, type Series } from './history.ts';
 import { LatencyHistogram } from './meters.ts';
 
 describe('history', () => {
@@ -80,24 +80,5 @@ describe('history', () => {
     assert.deepEqual([columns.column0?.values[0], columns.column0?.values.at(-1)], [101, 400]);
     assert.equal(made.history.read('15m', times.at(-3)).times.length, 2);
     for (const window of HISTORY_WINDOWS) assert.ok(made.history.read(window).times.length > 0);
-  });
-});
-
-describe('request tail', () => {
-  test('the last replies are kept, the latest first', () => {
-    using tail = new RequestTail(3);
-    assert.deepEqual(tail.latest(), []);
-    for (const status of [200, 201, 404, 500]) tail.record('rest', '/users/:id', 'GET', status, status / 8);
-    assert.deepEqual(
-      tail.latest().map(({ number, status, duration }) => [number, status, duration]),
-      [
-        [4, 500, 62.5],
-        [3, 404, 50.5],
-        [2, 201, 25.125],
-      ],
-    );
-    const [{ door, route, method, endedAt } = assert.fail()] = tail.latest();
-    assert.deepEqual([door, route, method], ['rest', '/users/:id', 'GET']);
-    assert.ok(endedAt > 0);
   });
 });

@@ -8,7 +8,6 @@ import { type ErrorFormat, refusal } from '../error-format.ts';
 import { onClientAbort, withVary } from '../fastify.ts';
 import type { Forwarding, OwnHosts } from '../hosts.ts';
 import { bodyTooLarge } from '../problem.ts';
-import type { ExchangeRecorder } from '../records.ts';
 import { LARGE_REPLY, type ReplyBudget, takenBy } from '../reply/reply-budget.ts';
 import {
   dropPieces,
@@ -21,6 +20,7 @@ import {
 import {
   isAudited,
   type OnRefused,
+  type RecordedExchange,
   type ReplyRecorder,
   type RequestSpan,
   type RequestTracing,
@@ -53,8 +53,6 @@ export interface FastRequestOptions {
   ownHosts(): OwnHosts | undefined;
   /** Whether each reply closes its connection. */
   isDraining(): boolean;
-  /** The recorder of exchanges; undefined if there is none. */
-  recorder(): ExchangeRecorder | undefined;
 }
 
 /** A route as the fast path runs it. */
@@ -87,6 +85,10 @@ export class FastRequestContext implements RequestContext, InFlight, PiecewiseRe
   caller: KnownCaller | undefined;
   #onClose: (() => void) | undefined;
   #span: RequestSpan | undefined;
+  /** The status, the head and the duration in milliseconds of the complete reply. */
+  #status = 0;
+  #head = '';
+  #duration = 0;
   #replied = false;
   #isCancelled = false;
   #added: Reply['headers'];
@@ -121,7 +123,9 @@ export class FastRequestContext implements RequestContext, InFlight, PiecewiseRe
   }
 
   get scheme(): 'http' | 'https' {
-    return this.#options.scheme;
+    const { forwarding, scheme } = this.#options;
+    const asked = forwarding.scheme(this.#connection.socket.remoteAddress, this.#request.headers, scheme);
+    return asked === 'https' ? 'https' : 'http';
   }
 
   get client(): string {
@@ -346,24 +350,30 @@ export class FastRequestContext implements RequestContext, InFlight, PiecewiseRe
 
   #recordReply(status: number, head: string): void {
     this.#close();
-    const { method, headers, url, contentType } = this.#request;
-    const duration = performance.now() - this.#began;
+    this.#duration = performance.now() - this.#began;
+    this.#status = status;
+    this.#head = head;
     this.#span?.end(status);
-    this.#route.record?.(method, status, duration);
-    this.#options.recorder()?.record({
+    this.#route.record?.(this.#request.method, status, this.#duration, this);
+  }
+
+  exchange(): RecordedExchange {
+    const head = this.#head;
+    const { method, headers, url, contentType } = this.#request;
+    return {
       id: this.id,
-      client: this.#connection.socket.remoteAddress ?? '',
+      client: this.client,
       endedAt: Date.now(),
-      duration,
+      duration: this.#duration,
       method,
-      scheme: this.#options.scheme,
-      host: headers.host ?? '',
+      scheme: this.scheme,
+      host: this.host,
       target: url,
       requestHeaders: headers,
       contentType,
-      status,
+      status: this.#status,
       responseHeaders: () => parseReplyHead(head),
-    });
+    };
   }
 
   #fail(error: unknown): void {

@@ -20,8 +20,6 @@ const TRACED = ['request.start', 'response.created', 'response.finish'].map((nam
   channel(`http.server.${name}`),
 );
 
-const FORWARDED = ['x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto'];
-
 /**
  * The second transport of endpoints. It answers plain requests directly on the socket, byte for byte as Node
  * and Fastify would, and passes everything else on to them unchanged.
@@ -77,16 +75,8 @@ export class FastPath implements FastRouter<FastRoute> {
     if (this.#isClosed || this.#options.isDraining() || isTraced()) return undefined;
     // Fastify handles event streams and refuses unknown hosts.
     if (takesEventStream(request.headers.accept) || this.#asksForStranger(request)) return undefined;
-    if (this.#isRecordedForwarded(request)) return undefined;
     const route = this.#routes.find(request);
     return route?.endpoint.body?.(request) === 'stream' ? undefined : route;
-  }
-
-  /** Whether a proxy's headers affect how the request is recorded, which only Fastify evaluates. */
-  #isRecordedForwarded({ headers }: PlainRequest): boolean {
-    const { forwarding, recorder } = this.#options;
-    if (!forwarding.trustsProxies || recorder() === undefined) return false;
-    return FORWARDED.some((name) => headers[name] !== undefined);
   }
 
   /** Whether the request may be for an unknown host; Fastify then decides. */

@@ -20,7 +20,6 @@ import type { ErrorFormat } from '../error-format.ts';
 import { FastPath } from '../fast-path/fast-path.ts';
 import { callerOf, sendProblem } from '../fastify.ts';
 import { forwarding, hostNameOf, OwnHosts, unknownHost } from '../hosts.ts';
-import { type ExchangeRecorder, recordOf } from '../records.ts';
 import { eventStreamsOf, isWhole } from '../reply/event-streams.ts';
 import { ReplyBudget } from '../reply/reply-budget.ts';
 import { limitUnread } from '../reply/reply-pieces.ts';
@@ -80,8 +79,6 @@ export interface Listener extends AsyncDisposable {
    * those to Fastify.
    */
   watchHooks(): void;
-  /** Adds a recorder, which gets each request from now on after the recorders added before. */
-  recordExchanges(recorder: ExchangeRecorder): void;
   /**
    * Starts to listen and resolves to the base URL, or `unix:` and a path. Rejects with ListenError, or with
    * the error that prevents the application from starting.
@@ -163,7 +160,6 @@ export function createListener(options: ListenerOptions): Listener {
     },
   });
   const strangers = new Set<string>();
-  let recorder: ExchangeRecorder | undefined;
   const fastPath = new FastPath(app, {
     errors,
     log: app.log,
@@ -177,13 +173,8 @@ export function createListener(options: ListenerOptions): Listener {
     onRefused: options.onRefused,
     tracing: options.tracing,
     scheme: certificate === undefined ? 'http' : 'https',
-    recorder: () => recorder,
   });
   if (options.tracing !== undefined) traceRequests(app, options.tracing);
-  app.addHook('onResponse', (request, reply, done) => {
-    recorder?.record(recordOf(request, reply));
-    done();
-  });
   app.addHook('onRequest', (request, reply, done) => {
     addCommonHeaders(request, reply);
     const refused = refusedFraming(request.raw) ?? refusedUpgrade(request.raw);
@@ -260,18 +251,6 @@ export function createListener(options: ListenerOptions): Listener {
   return {
     app,
     watchHooks: () => fastPath.watchHooks(app),
-    recordExchanges(next) {
-      const before = recorder;
-      recorder =
-        before === undefined
-          ? next
-          : {
-              record(ctx) {
-                before.record(ctx);
-                next.record(ctx);
-              },
-            };
-    },
     async listen() {
       // Report a door that cannot be built by its own error, not as one about the port.
       await app.ready();

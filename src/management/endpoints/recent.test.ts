@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { ExchangeLog } from '@portico/transport';
 import fc from 'fast-check';
 import Fastify from 'fastify';
 import { managementApp } from '../../../test/support/management-app.ts';
-import { History, RequestTail } from '../../telemetry/history.ts';
+import { History } from '../../telemetry/history.ts';
 import { LogTail } from '../../telemetry/loggers.ts';
+import { ExchangeLog, RequestTail } from '../../telemetry/request-stats.ts';
 import { formatDuration, parseDuration } from './recent.ts';
 
 describe('history', () => {

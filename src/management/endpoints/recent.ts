@@ -1,12 +1,8 @@
-import { type ExchangeLog, HttpProblem, type RecordedExchange } from '@portico/transport';
+import { HttpProblem, type RecordedExchange } from '@portico/transport';
 import type { SecretTexts } from '../../core/redaction.ts';
-import {
-  HISTORY_WINDOWS,
-  type History,
-  type RequestTail,
-  type TailedRequest,
-} from '../../telemetry/history.ts';
+import { HISTORY_WINDOWS, type History } from '../../telemetry/history.ts';
 import type { LogTail } from '../../telemetry/loggers.ts';
+import type { ExchangeLog, RequestTail, TailedRequest } from '../../telemetry/request-stats.ts';
 import type { ManagementEndpoint } from '../management-endpoint.ts';
 import { jsonReply, jsonTextReply } from '../management-errors.ts';
 import { isSecretName, maskText } from '../masking.ts';

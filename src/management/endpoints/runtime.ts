@@ -1,6 +1,6 @@
 import { HttpProblem, requestFields } from '@portico/transport';
 import { isThenable } from '../../core/maybe-promise.ts';
-import type { ListedRoute } from '../../http/records.ts';
+import type { ListedRoute } from '../../http/routes.ts';
 import { type EventLoopReading, EventLoopWindows } from '../../telemetry/runtime.ts';
 import type { ManagementEndpoint } from '../management-endpoint.ts';
 import { jsonReply } from '../management-errors.ts';

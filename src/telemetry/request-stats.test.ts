@@ -2,12 +2,12 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import Fastify, { type FastifyInstance, type onResponseHookHandler } from 'fastify';
 import { Metrics } from './metrics.ts';
-import { timeRequests } from './request-metrics.ts';
+import { ExchangeLog, RequestStats, RequestTail } from './request-stats.ts';
 
 /** An application with routes of all kinds, some of them in a plugin. */
 async function start(metrics: Metrics): Promise<FastifyInstance> {
   const app = Fastify();
-  timeRequests(app, 'rest', metrics);
+  new RequestStats('rest', metrics).listen(app);
   app.get('/users/:id', () => 'user');
   app.route({ method: ['POST', 'PUT'], url: '/users', handler: (_request, reply) => reply.code(201).send() });
   app.get('/fails', () => {
@@ -72,7 +72,7 @@ test('each request is timed once, by its template, method and status', async () 
 test('the time is that of the request, in seconds', async () => {
   using metrics = new Metrics();
   const app = Fastify();
-  timeRequests(app, 'rest', metrics);
+  new RequestStats('rest', metrics).listen(app);
   app.get('/', async () => {
     await new Promise((resolve) => setTimeout(resolve, 30));
     return 'late';
@@ -88,4 +88,81 @@ test('the time is that of the request, in seconds', async () => {
     Array.from(series?.bucketCounts ?? []).reduce((sum, count) => sum + count),
     1,
   );
+});
+
+async function keepIn(log: ExchangeLog) {
+  const app = Fastify();
+  log.listen(app);
+  app.get('/fails', () => {
+    throw new Error('x');
+  });
+  app.get('/*', (_request, reply) => reply.header('x-own', 'yes').send('text'));
+  await app.ready();
+  return app;
+}
+
+test('an request is kept whole', async () => {
+  const log = new ExchangeLog();
+  await using app = await keepIn(log);
+  const before = Date.now();
+  await app.inject({ url: '/a?b=c', headers: { host: 'h:1', authorization: 'Basic x' } });
+  const [ctx, ...more] = log.latest();
+  assert.deepEqual(more, []);
+  assert.ok(ctx !== undefined);
+  assert.ok(ctx.endedAt >= before && ctx.endedAt <= Date.now());
+  assert.ok(ctx.duration >= 0);
+  assert.equal(`${ctx.method} ${ctx.scheme}://${ctx.host}${ctx.target}`, 'GET http://h:1/a?b=c');
+  assert.equal(ctx.requestHeaders.authorization, 'Basic x');
+  assert.equal(ctx.status, 200);
+  assert.equal(ctx.responseHeaders()['x-own'], 'yes');
+});
+
+test('refusals and failures are exchanges too', async () => {
+  const log = new ExchangeLog();
+  await using app = await keepIn(log);
+  await app.inject('/fails');
+  await app.inject({ method: 'POST', url: '/nope' });
+  assert.deepEqual(
+    log.latest().map(({ method, target, status }) => [method, target, status]),
+    [
+      ['POST', '/nope', 404],
+      ['GET', '/fails', 500],
+    ],
+  );
+});
+
+test('only the last ones are kept, the latest first', async () => {
+  const log = new ExchangeLog(3);
+  await using app = await keepIn(log);
+  const targets = () => log.latest().map(({ target }) => target);
+  assert.deepEqual(targets(), []);
+  for (const [url, expected] of [
+    ['/1', ['/1']],
+    ['/2', ['/2', '/1']],
+    ['/3', ['/3', '/2', '/1']],
+    ['/4', ['/4', '/3', '/2']],
+    ['/5', ['/5', '/4', '/3']],
+    ['/6', ['/6', '/5', '/4']],
+    ['/7', ['/7', '/6', '/5']],
+  ] as const) {
+    await app.inject(url);
+    assert.deepEqual(targets(), expected);
+  }
+});
+
+test('the last replies are kept, the latest first', () => {
+  using tail = new RequestTail(3);
+  assert.deepEqual(tail.latest(), []);
+  for (const status of [200, 201, 404, 500]) tail.record('rest', '/users/:id', 'GET', status, status / 8);
+  assert.deepEqual(
+    tail.latest().map(({ number, status, duration }) => [number, status, duration]),
+    [
+      [4, 500, 62.5],
+      [3, 404, 50.5],
+      [2, 201, 25.125],
+    ],
+  );
+  const [{ door, route, method, endedAt } = assert.fail()] = tail.latest();
+  assert.deepEqual([door, route, method], ['rest', '/users/:id', 'GET']);
+  assert.ok(endedAt > 0);
 });

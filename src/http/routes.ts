@@ -1,17 +1,4 @@
-import { type ExchangeRecorder, requestFields } from '@portico/transport';
-import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
-
-/** Logs each request when it ends, without the query, which may contain secrets. */
-export function accessLog(log: Pick<FastifyBaseLogger, 'info'>): ExchangeRecorder {
-  return {
-    record({ id, client, method, target, status, duration, requestHeaders }) {
-      const [path] = target.split('?', 1);
-      const durationMs = Math.round(duration * 10) / 10;
-      const fields = requestFields({ id, headers: requestHeaders });
-      log.info({ ...fields, client, method, path, status, durationMs }, 'request');
-    },
-  };
-}
+import type { FastifyInstance } from 'fastify';
 
 declare module 'fastify' {
   interface FastifyContextConfig {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import Fastify from 'fastify';
-import { listRoutes } from './records.ts';
+import { listRoutes } from './routes.ts';
 
 const handler = () => '';
 

@@ -288,7 +288,7 @@ export function textOrNull(description?: string, more: Schema = {}): Schema {
 }
 
 /** A whole number. */
-export function integer(description?: string, more: Schema = {}): Schema {
+function integer(description?: string, more: Schema = {}): Schema {
   return { type: 'integer', ...(description === undefined ? {} : { description }), ...more };
 }
 

@@ -13,7 +13,7 @@ const UNMARK = `DELETE FROM migrations WHERE ${IS_MARK}`;
 export class MoveEnd implements AsyncDisposable {
   /** Identifies this database and its copies. */
   readonly origin: string;
-  /** The origin of the source of an unfinished move whose target this is. */
+  /** The origin of the source of the unfinished move into this database. */
   readonly unfinished: string | undefined;
   readonly #engine: MoveEngine;
 

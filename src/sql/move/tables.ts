@@ -80,7 +80,7 @@ export interface MoveEngine extends AsyncDisposable {
   setCounter(table: MovedTable, counter: number): MaybePromise<unknown>;
   /** Fails with MoveError if a service uses the database. */
   checkAlone(): MaybePromise<void>;
-  /** Statements that remove all rows, and those that derive what is not moved. */
+  /** Statements that remove all rows, and statements that fill the columns that a move does not copy. */
   readonly clear: readonly string[];
   readonly derive: readonly string[];
   /** Called before the mark of the move is removed. */

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { readGitInfo } from '../src/app/banner.ts';
+import { readGitInfo } from '../src/app/build-info.ts';
 
 /** Everything that determines the bundles; package-lock.json stands for the packages. */
 const INPUTS = [

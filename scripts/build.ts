@@ -14,7 +14,7 @@ import {
 } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { readGitInfo } from '../src/app/banner.ts';
+import { readGitInfo } from '../src/app/build-info.ts';
 import { buildInputs, builtFrom } from './build-inputs.ts';
 import { noticedPackages } from './license-notices.ts';
 import { entriesOf, type Manifest, packageManifest } from './package-manifest.ts';

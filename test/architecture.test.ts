@@ -37,7 +37,7 @@ const CYCLES = [
   'src/management/endpoints/deliveries.ts',
   'src/management/endpoints/health.ts',
   'src/management/endpoints/info.ts',
-  'src/relations/pages.ts',
+  'src/relations/user-stores.ts',
   'packages/transport/endpoint.ts',
 ];
 

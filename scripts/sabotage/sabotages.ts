@@ -403,7 +403,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   {
     promise: 'An import skips no line that another import stored',
     change: 'the digest of the stored lines is not compared',
-    file: 'src/relations/import-position.ts',
+    file: 'src/relations/import.ts',
     from: "if (this.#hash.copy().digest('hex') !== digest) {",
     to: "if (digest === '') {",
     test: 'test/access/idempotency.test.ts',

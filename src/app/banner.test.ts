@@ -5,7 +5,9 @@ import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { temporaryFolder } from '../../test/support/temporary-folder.ts';
 import { loadConfig } from '../config/load.ts';
-import { banner, commandToTry, doorAddresses, readGitInfo } from './banner.ts';
+import { readGitInfo } from './build-info.ts';
+import { doorAddresses } from './console.ts';
+import { banner, commandToTry } from './serve.ts';
 
 describe('banner', () => {
   const URLS = {

@@ -27,7 +27,6 @@ import { History, type Series } from '../telemetry/history.ts';
 import type { Statistic } from '../telemetry/meters.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import type { RequestStats } from '../telemetry/request-stats.ts';
-import { doorAddresses } from './banner.ts';
 import type { AppContext } from './context.ts';
 import { accessOf, closedInConsole, includeList } from './door-security.ts';
 import { webhookSettings } from './webhook-door.ts';
@@ -341,4 +340,22 @@ function sentence(text: string): string {
 
 function wrong(message: string): HttpProblem {
   return new HttpProblem(400, 'TEST_DELIVERY', message);
+}
+
+/** The full address of every open door. */
+export function doorAddresses(
+  urls: Readonly<Partial<Record<Door, string>>>,
+  { settings }: Config,
+): ReadonlyMap<Door, string> {
+  const paths: Readonly<Record<Door, string>> = {
+    graphql: settings['graphql.path'],
+    rest: '/users',
+    management: settings['management.basePath'],
+    webhook: '/webhook',
+  };
+  const doors = Object.entries(urls) as [Door, string][];
+  // curl would read a path after a socket's path as part of it.
+  return new Map(
+    doors.map(([door, url]) => [door, socketPathOf(url) === undefined ? url + paths[door] : url]),
+  );
 }

@@ -1,3 +1,5 @@
+import { dirname } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 import type { FastifyInstance } from 'fastify';
 import type { Audit } from '../access/audit.ts';
 import type { BasicUser } from '../access/basic.ts';
@@ -16,27 +18,37 @@ import { ownSchema, usersForCode } from '../graphql/own-schema.ts';
 import { graphqlErrors } from '../graphql/requests.ts';
 import { sdlOf, usersSchema } from '../graphql/users-schema.ts';
 import { addFrontPage } from '../http/pages.ts';
+import { backlogCheck } from '../inbox/health.ts';
 import type { DeliveriesView } from '../management/endpoints/deliveries.ts';
 import { type ExposureRules, isExposed } from '../management/guard.ts';
 import { management } from '../management/management.ts';
 import { managementErrors, NOT_FOUND, refuse } from '../management/management-errors.ts';
+import { maskSecrets } from '../management/masking.ts';
 import type { ApiSources } from '../management/options.ts';
 import type { SpringBootAdminOptions } from '../management/spring-boot-admin.ts';
 import { LocalUserFeed } from '../relations/events.ts';
-import { MemoryUserStore } from '../relations/memory-user-store.ts';
+import { MemoryUserStore } from '../relations/user-stores.ts';
 import { rest } from '../rest/rest.ts';
 import { restErrors } from '../rest/rest-errors.ts';
 import type { Database } from '../sql/database.ts';
-import { HealthRegistry } from '../telemetry/health.ts';
+import { databaseCheck, writerCheck } from '../sql/open.ts';
+import {
+  diskSpaceCheck,
+  eventLoopCheck,
+  type HealthIndicator,
+  HealthRegistry,
+  type HealthStatus,
+  type OnChecked,
+} from '../telemetry/health.ts';
 import type { Loggers } from '../telemetry/loggers.ts';
 import { ExchangeLog } from '../telemetry/request-stats.ts';
+import { EventLoopWindows } from '../telemetry/runtime.ts';
 import { auditRefusals } from './audit.ts';
-import { readBuildInfo } from './banner.ts';
+import { readBuildInfo } from './build-info.ts';
 import { consoleView, openHistory } from './console.ts';
 import type { AppContext } from './context.ts';
 import { accessOf, includeList } from './door-security.ts';
-import { healthChecks, healthWatch } from './health.ts';
-import { replayPlanOf } from './webhook-door.ts';
+import { replayPlanOf, webhookSettings } from './webhook-door.ts';
 
 /** Wires the GraphQL door over users in memory, or over those of the database. Throws ConfigError. */
 export function openGraphqlDoor({ config, metrics, database, listener, apis, api }: AppContext): void {
@@ -265,4 +277,80 @@ function managementUsers({ settings, code }: Config): readonly BasicUser[] {
   const { 'management.user': user, 'management.password': password, 'management.role': role } = settings;
   if (user === undefined || password === undefined) return code.users;
   return [{ user, password, roles: role === undefined ? [] : [role] }, ...code.users];
+}
+
+/**
+ * Default time to live of the results of built-in checks, in milliseconds. A stale result is served while the
+ * check runs, for up to ten times as long.
+ */
+const TTL = 1_000;
+
+/** Window of the event loop's delay, in milliseconds; the check looks at the last one to two windows. */
+const DELAY_WINDOW = 10_000;
+
+/** The checks of the resources that this process uses, and those of the configuration. */
+function healthChecks(context: AppContext): readonly HealthIndicator[] {
+  const { settings, code } = context.config;
+  const database = context.openedDatabase();
+  const delay = context.onStop(new EventLoopWindows(DELAY_WINDOW));
+  const builtIn = [
+    ...(database === undefined ? [] : storeChecks(database)),
+    diskSpaceCheck({
+      path: dataFolder(settings['database.url'], database !== undefined),
+      thresholdBytes: settings['management.diskThresholdBytes'],
+    }),
+    ...(context.backups === undefined ? [] : [context.backups.health]),
+    eventLoopCheck(delay, settings['management.eventLoopThreshold']),
+    ...(database === undefined || !settings.interfaces.includes('webhook')
+      ? []
+      : [backlogOf(database, context.config)]),
+  ];
+  const own = Array.from(code.healthChecks, ([name, { check, timeout, ttl, critical }]) => {
+    return { name, check, timeoutMs: timeout, ttlMs: ttl, critical };
+  });
+  return [...builtIn.map((check) => ({ ttlMs: TTL, ...check })), ...own];
+}
+
+function backlogOf({ inbox }: Database, config: Config): HealthIndicator {
+  const { threshold, down } = webhookSettings(config).deadAlert;
+  const thresholdMs = config.settings['management.backlogThreshold'];
+  return backlogCheck(inbox, { thresholdMs, deadThreshold: threshold, downWhenDead: down });
+}
+
+/** Reports a failed engine as DOWN at once, because the process is about to end. */
+function storeChecks(database: Database): readonly HealthIndicator[] {
+  const checks = [databaseCheck(database), writerCheck(database)];
+  return checks.map((check) => ({ ...check, cacheUntil: database.failed }));
+}
+
+/** The folder of the database if this process uses one, else the working folder. */
+export function dataFolder(url: string, used: boolean): string {
+  const [, place] = /^sqlite:(?!:memory:$)(.+)$/u.exec(url) ?? [];
+  if (!used || place === undefined) return '.';
+  // SQLite also opens URLs, such as `file:data.db` and `file:///var/lib/data.db`.
+  return dirname(place.startsWith('file:') ? fileURLToPath(new URL(place, pathToFileURL('./'))) : place);
+}
+
+/** Threshold above which a check is logged as slow, in milliseconds. */
+const SLOW = 10_000;
+
+/** Times the runs of health checks, and logs when a status changes. */
+export function healthWatch({ metrics, log }: Pick<AppContext, 'metrics' | 'log'>): OnChecked {
+  const timer = metrics.timer('health.check', { description: 'Runs of health checks', tags: ['check'] });
+  const last = new Map<string, HealthStatus>();
+  return (check, { status, details }, durationMs) => {
+    timer.with('check', check).record(durationMs / 1_000);
+    if (durationMs > SLOW) log.warn({ check, durationMs: Math.round(durationMs) }, 'health check slow');
+    const before = last.get(check) ?? 'UP';
+    last.set(check, status);
+    if (status === before) return;
+    if (status === 'UP') log.info({ check }, 'health check up again');
+    else log.warn({ check, status, ...reason(details) }, 'health check failed');
+  };
+}
+
+/** The details that give the reason. */
+function reason({ error, code }: Readonly<Record<string, unknown>> = {}) {
+  // Drivers' messages quote the URL that they could not connect to.
+  return { error: typeof error === 'string' ? maskSecrets(error) : undefined, code };
 }

@@ -7,7 +7,7 @@ import { temporaryFolder } from '../../test/support/temporary-folder.ts';
 import { loadConfig } from '../config/load.ts';
 import { openLog } from '../telemetry/log.ts';
 import { Metrics } from '../telemetry/metrics.ts';
-import { healthWatch } from './health.ts';
+import { healthWatch } from './doors.ts';
 import { createService } from './service.ts';
 
 describe('health checks', () => {

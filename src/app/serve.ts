@@ -1,15 +1,16 @@
+import { networkInterfaces } from 'node:os';
 import { readApiTokens } from '../access/open-policy.ts';
 import { type Config, loadConfig, type ModuleCheck } from '../config/load.ts';
 import { knownScopes } from '../config/options/access.ts';
-import { settingsOf } from '../config/options/options.ts';
+import { type Door, settingsOf } from '../config/options/options.ts';
+import { socketPathOf } from '../core/addresses.ts';
 import { describeError } from '../core/errors.ts';
 import { readPackageInfo } from '../core/package-root.ts';
-import { paintedLines, paintFor, printableLines } from '../core/text.ts';
+import { type Paint, paintedLines, paintFor, plainly, printableLines } from '../core/text.ts';
 import { MAX_PRE_STOP_DELAY } from '../telemetry/health.ts';
 import { terminalLog } from '../telemetry/log.ts';
 import { readWebhookSettings } from '../webhook/options.ts';
-import { banner, doorAddresses, networkAddress } from './banner.ts';
-import { consoleAddress } from './console.ts';
+import { consoleAddress, doorAddresses } from './console.ts';
 import { closedInConsole, exposedDoors, securedBy, securityAdvice } from './door-security.ts';
 import { checkSchema } from './doors.ts';
 import { createService, describeUnfinished, reportUnfinished, type Service } from './service.ts';
@@ -193,3 +194,89 @@ const checkModule: ModuleCheck = (code, name, resolve, problems, options) => {
   const scopes = isKnown ? knownScopes(settingsOf(settings, 'api')) : undefined;
   readApiTokens(code.apiTokens, { path: `${name}: api.tokens`, resolve, scopes }, problems);
 };
+
+type Urls = Readonly<Partial<Record<Door, string>>>;
+
+const TITLES: Readonly<Record<Door, string>> = {
+  graphql: 'GraphQL',
+  rest: 'REST',
+  management: 'Management',
+  webhook: 'Webhook',
+};
+
+/** A command that shows the service at work, for the first door that answers without credentials. */
+export function commandToTry(addresses: ReadonlyMap<Door, string>): string {
+  const overTcp = [...addresses].filter(([, address]) => !isSocket(address));
+  const { rest, graphql, webhook, management } = Object.fromEntries(overTcp) as Urls;
+  if (rest !== undefined) return `curl ${rest}`;
+  if (graphql !== undefined) return `curl '${graphql}?query=%7Bhello%7D'`;
+  if (management !== undefined) return `curl ${new URL('/livez', management)}`;
+  if (webhook !== undefined) return `curl -d '{"event":"new_commit","data":{}}' ${webhook}`;
+  const [[door, address] = ['rest', '']] = addresses;
+  return `curl --unix-socket ${socketPathOf(address)} http://localhost${SOCKET_PATHS[door as Door]}`;
+}
+
+function isSocket(address: string): boolean {
+  return socketPathOf(address) !== undefined;
+}
+
+/** For each door, a path that answers without credentials. */
+const SOCKET_PATHS: Readonly<Record<Door, string>> = {
+  graphql: '/',
+  rest: '/users',
+  management: '/livez',
+  webhook: '/',
+};
+
+/** Appearance of the banner. */
+interface BannerLook {
+  readonly paint?: Paint;
+  /** The address of this machine for other machines, shown if the doors listen on all interfaces. */
+  readonly network?: string | undefined;
+  /** The address of the console, if a door serves it. */
+  readonly console?: string | undefined;
+  /** What the console hides, and how to show it. */
+  readonly closed?: string | undefined;
+}
+
+/** The text that the start prints once all doors listen. `startedIn` is in milliseconds. */
+export function banner(
+  version: string,
+  startedIn: number,
+  listening: ReadonlyMap<Door, string>,
+  { paint = plainly, network, console, closed }: BannerLook = {},
+): string {
+  const addresses = new Map([...listening].map(([door, address]) => [door, openable(address)]));
+  const isOpenToAll = [...listening].some(([door, address]) => addresses.get(door) !== address);
+  const lines = [...addresses].map(
+    ([door, address]) => `  ${TITLES[door].padEnd(11)}${paint('cyan', address)}`,
+  );
+  if (console !== undefined) lines.push(`  ${'Console'.padEnd(11)}${paint('cyan', openable(console))}`);
+  if (isOpenToAll && network !== undefined)
+    lines.push(`  ${'Network'.padEnd(11)}the same ports at ${network}`);
+  if (console !== undefined && closed !== undefined) lines.push('', `  ${closed}`);
+  return [
+    `${paint('bold', `Portico ${version} is ready`)} (${Math.round(startedIn)} ms)`,
+    '',
+    ...lines,
+    '',
+    `  Try:       ${commandToTry(addresses)}`,
+    '  Stop:      Ctrl+C',
+    '',
+  ].join('\n');
+}
+
+/** An address that a browser can open: it cannot connect to "all interfaces". */
+function openable(address: string): string {
+  return address.replace(/^(https?:\/\/)(?:0\.0\.0\.0|\[::\])(?=:)/, '$1localhost');
+}
+
+/** The first external IPv4 address of this machine; undefined without a network, or if a sandbox hides it. */
+function networkAddress(): string | undefined {
+  try {
+    const addresses = Object.values(networkInterfaces()).flatMap((each) => each ?? []);
+    return addresses.find(({ internal, family }) => !internal && family === 'IPv4')?.address;
+  } catch {
+    return undefined;
+  }
+}

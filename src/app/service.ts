@@ -24,8 +24,7 @@ import { auditCertificates, auditRefusals, openAudit } from './audit.ts';
 import type { AppContext, OpenDoor } from './context.ts';
 import { asksForCredentials, configuredSecrets, warnOfExposedFiles } from './door-security.ts';
 import { addSetup, certificateOf } from './door-setup.ts';
-import { openApi, openGraphqlDoor, openManagementDoor, openRestDoor } from './doors.ts';
-import { dataFolder } from './health.ts';
+import { dataFolder, openApi, openGraphqlDoor, openManagementDoor, openRestDoor } from './doors.ts';
 import { openWebhookDoor } from './webhook-door.ts';
 
 /** Time that running requests and handlers have after a stop began, in milliseconds. */

@@ -15,7 +15,7 @@ import {
 } from 'graphql';
 import type { Resolvers } from '../config/schema/graphql.ts';
 import { LocalUserFeed } from '../relations/events.ts';
-import { MemoryUserStore } from '../relations/memory-user-store.ts';
+import { MemoryUserStore } from '../relations/user-stores.ts';
 import { ownSchema, type SchemaCode } from './own-schema.ts';
 import { usersSchema } from './users-schema.ts';
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { buildSchema, parse } from 'graphql';
 import { LocalUserFeed } from '../relations/events.ts';
-import { MemoryUserStore } from '../relations/memory-user-store.ts';
+import { MemoryUserStore } from '../relations/user-stores.ts';
 import { ownSchema } from './own-schema.ts';
 import { usersSchema } from './users-schema.ts';
 

@@ -8,7 +8,7 @@ import {
   isSpecifiedScalarType,
 } from 'graphql';
 import { LocalUserFeed } from '../relations/events.ts';
-import { MemoryUserStore } from '../relations/memory-user-store.ts';
+import { MemoryUserStore } from '../relations/user-stores.ts';
 import { usersSchema } from './users-schema.ts';
 
 const feed = new LocalUserFeed();

@@ -1,6 +1,6 @@
 import { ExpectedError } from '../core/errors.ts';
 import type { MaybePromise } from '../core/maybe-promise.ts';
-import { PageRows } from './pages.ts';
+import { PageRows } from './lists.ts';
 import type { User } from './user.ts';
 import { userOfJson } from './user-stores.ts';
 

@@ -1,6 +1,13 @@
 import { didYouMean, quote } from '../core/text.ts';
-import { entryOf, invalidUtf8 } from './import-position.ts';
-import { type EntryReader, ImportError, MAX_LINE, type TakeEntry, tooLong } from './import-readers.ts';
+import {
+  type EntryReader,
+  entryOf,
+  ImportError,
+  invalidUtf8,
+  MAX_LINE,
+  type TakeEntry,
+  tooLong,
+} from './import-readers.ts';
 import { USER_FIELDS } from './lists.ts';
 
 /**

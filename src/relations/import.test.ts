@@ -1,8 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as nextTick } from 'node:timers/promises';
-import { IMPORT_BATCH, type ImportOutcome, type ImportRequest, importUsers } from './import.ts';
-import { ImportBeginning } from './import-position.ts';
+import {
+  IMPORT_BATCH,
+  ImportBeginning,
+  type ImportOutcome,
+  type ImportRequest,
+  importUsers,
+} from './import.ts';
 import { ImportError } from './import-readers.ts';
 import type { NewUser } from './user.ts';
 

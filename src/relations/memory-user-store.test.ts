@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { LocalUserFeed } from './events.ts';
-import { MemoryUserStore } from './memory-user-store.ts';
 import { type User, UserRefusedError } from './user.ts';
+import { MemoryUserStore } from './user-stores.ts';
 
 const store = (maxUsers = 100) => new MemoryUserStore(new LocalUserFeed(), maxUsers);
 

@@ -5,7 +5,7 @@ import type { Reply } from '@portico/transport';
 import fc from 'fast-check';
 import { isPieces } from '../../packages/transport/reply/reply-pieces.ts';
 import type { MaybePromise } from '../core/maybe-promise.ts';
-import type { UserFormat, UserPage } from '../relations/pages.ts';
+import type { UserFormat, UserPage } from '../relations/lists.ts';
 import { DatabaseUserStore } from '../relations/user-stores.ts';
 import { userLister } from './lists.ts';
 

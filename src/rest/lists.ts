@@ -2,18 +2,16 @@ import { NO_PIECES, preferred, type Reply, type RequestContext } from '@portico/
 import { type MaybePromise, whenReady } from '../core/maybe-promise.ts';
 import {
   countUsers,
-  type ListParameters,
-  readUserPage,
-  type UserLists,
-  type UserPageAround,
-} from '../relations/lists.ts';
-import {
   type ExportFormat,
   exportHead,
+  type ListParameters,
+  readUserPage,
   type UserFormat,
+  type UserLists,
   type UserPage,
+  type UserPageAround,
   userPages,
-} from '../relations/pages.ts';
+} from '../relations/lists.ts';
 import type { DatabaseUserStore } from '../relations/user-stores.ts';
 import { data, JSON_TYPE, json } from './rest-errors.ts';
 import {

@@ -15,8 +15,8 @@ import type { Permission } from '../access/permission.ts';
 import type { AccessPolicy } from '../access/policy.ts';
 import { type MaybePromise, whenReady } from '../core/maybe-promise.ts';
 import { quote } from '../core/text.ts';
+import type { ExportFormat } from '../relations/lists.ts';
 import { onlyFields, readFields, readListParameters } from '../relations/lists.ts';
-import type { ExportFormat } from '../relations/pages.ts';
 import {
   accepted,
   type ChangeOutcome,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { UserPage } from '../relations/pages.ts';
+import type { UserPage } from '../relations/lists.ts';
 import { PageCache } from './page-cache.ts';
 
 function page(size: number): UserPage {

@@ -1,5 +1,5 @@
 import { GenerationalCache } from '../core/generational-cache.ts';
-import type { UserFormat, UserPage } from '../relations/pages.ts';
+import type { UserFormat, UserPage } from '../relations/lists.ts';
 
 /** Maximum total size of cached pages in bytes: about 120,000 short users. */
 const MAX_BYTES = 8 * 1024 * 1024;

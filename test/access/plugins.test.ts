@@ -5,7 +5,7 @@ import { tokenDigest } from '../../src/access/authentication.ts';
 import { graphql } from '../../src/graphql/graphql.ts';
 import { usersSchema } from '../../src/graphql/users-schema.ts';
 import { LocalUserFeed } from '../../src/relations/events.ts';
-import { MemoryUserStore } from '../../src/relations/memory-user-store.ts';
+import { MemoryUserStore } from '../../src/relations/user-stores.ts';
 import { rest } from '../../src/rest/rest.ts';
 import { openDatabase } from '../../src/sql/open.ts';
 import { bearer, tokens } from './support/tokens.ts';

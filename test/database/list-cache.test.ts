@@ -5,7 +5,7 @@ import { describe, test } from 'node:test';
 import { promisify } from 'node:util';
 import fc from 'fast-check';
 import pg from 'pg';
-import { type UserFormat, userPages } from '../../src/relations/pages.ts';
+import { type UserFormat, userPages } from '../../src/relations/lists.ts';
 import type { DatabaseUserStore } from '../../src/relations/user-stores.ts';
 import type { DatabaseObserver } from '../../src/sql/batch-queue.ts';
 import type { Database } from '../../src/sql/database.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
-import { PAGE_BYTES, userPages } from '../../src/relations/pages.ts';
+import { PAGE_BYTES, userPages } from '../../src/relations/lists.ts';
 import type { DatabaseUserStore } from '../../src/relations/user-stores.ts';
 import { engines } from '../support/databases.ts';
 import { rounds } from '../support/proof-settings.ts';

@@ -5,7 +5,7 @@ import { createFindOperation, DEFAULT_LIMITS, DEFAULT_RESULT_LIMITS } from '@por
 import { buildSchema } from 'graphql';
 import { usersSchema } from '../../src/graphql/users-schema.ts';
 import { LocalUserFeed } from '../../src/relations/events.ts';
-import { MemoryUserStore } from '../../src/relations/memory-user-store.ts';
+import { MemoryUserStore } from '../../src/relations/user-stores.ts';
 import { heapInUse } from '../support/collect-garbage.ts';
 
 const FLOOD = 10_000;

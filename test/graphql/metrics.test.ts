@@ -4,7 +4,7 @@ import fastify from 'fastify';
 import { graphql } from '../../src/graphql/graphql.ts';
 import { usersSchema } from '../../src/graphql/users-schema.ts';
 import { LocalUserFeed } from '../../src/relations/events.ts';
-import { MemoryUserStore } from '../../src/relations/memory-user-store.ts';
+import { MemoryUserStore } from '../../src/relations/user-stores.ts';
 import { Metrics } from '../../src/telemetry/metrics.ts';
 import { ask, openDoor } from './support/door.ts';
 

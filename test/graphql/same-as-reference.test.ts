@@ -17,7 +17,7 @@ import {
 import { CooperativeScheduler } from '../../src/core/scheduler.ts';
 import { usersSchema } from '../../src/graphql/users-schema.ts';
 import { LocalUserFeed } from '../../src/relations/events.ts';
-import { MemoryUserStore } from '../../src/relations/memory-user-store.ts';
+import { MemoryUserStore } from '../../src/relations/user-stores.ts';
 import { rounds } from '../support/proof-settings.ts';
 import { cases } from './reference/cases.ts';
 import type { Context } from './reference/moods.ts';

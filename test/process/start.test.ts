@@ -89,9 +89,14 @@ test('a wrong configuration: every problem at once, exit code 2, nothing started
 
 test('--help and --version answer at once', async () => {
   await using folder = await temporaryFolder();
-  await using help = startPortico({ cwd: folder.path, args: ['--help'] });
-  assert.equal(await help.exited(), 0);
-  assert.match(help.stdout, /--webhook-secret.*WEBHOOK_SECRET/);
+  for (const [args, shown] of [
+    [['--help'], /^ {2}serve {2,}Opens the doors/m],
+    [['serve', '--help'], /--webhook-secret.*WEBHOOK_SECRET/],
+  ] as const) {
+    await using help = startPortico({ cwd: folder.path, args });
+    assert.equal(await help.exited(), 0);
+    assert.match(help.stdout, shown);
+  }
   for (const flag of ['--version', '-v']) {
     await using version = startPortico({ cwd: folder.path, args: [flag] });
     assert.equal(await version.exited(), 0);

@@ -1,7 +1,7 @@
 import { type FileHandle, open, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { extname } from 'node:path';
 import { setImmediate as nextTick } from 'node:timers/promises';
-import { type ExportFormat, exportHead, userPages } from '../../relations/pages.ts';
+import { type ExportFormat, exportHead, userPages } from '../../relations/lists.ts';
 import type { DatabaseUserStore } from '../../relations/user-stores.ts';
 import { type CommandArguments, readArguments } from '../arguments.ts';
 import type { Command, CommandIo } from '../command.ts';

@@ -1,5 +1,5 @@
+import type { ImportCheckpoint, ImportPosition } from '../../relations/import.ts';
 import { earlier, firstDuplicate, IMPORT_KEPT } from '../../relations/import.ts';
-import type { ImportCheckpoint, ImportPosition } from '../../relations/import-position.ts';
 import { importInProgress } from '../../relations/import-readers.ts';
 import type { NewUser } from '../../relations/user.ts';
 import type { WholeImport } from '../../relations/user-stores.ts';

@@ -1,6 +1,6 @@
-import type { ImportCheckpoint, ImportPosition } from '../../relations/import-position.ts';
+import type { ImportCheckpoint, ImportPosition } from '../../relations/import.ts';
 import type { UserLists } from '../../relations/lists.ts';
-import { PAGE_BYTES, PageRows, type UserFormat, type UserPage } from '../../relations/pages.ts';
+import { PAGE_BYTES, PageRows, type UserFormat, type UserPage } from '../../relations/lists.ts';
 import {
   type ChangeOutcome,
   emailTaken,

@@ -1,9 +1,9 @@
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
+import type { ImportCheckpoint, ImportPosition } from '../../relations/import.ts';
 import { earlier, firstDuplicate, IMPORT_KEPT } from '../../relations/import.ts';
-import type { ImportCheckpoint, ImportPosition } from '../../relations/import-position.ts';
 import { importInProgress } from '../../relations/import-readers.ts';
 import type { UserLists } from '../../relations/lists.ts';
-import { PAGE_BYTES, PageRows, type UserFormat, type UserPage } from '../../relations/pages.ts';
+import { PAGE_BYTES, PageRows, type UserFormat, type UserPage } from '../../relations/lists.ts';
 import {
   type ChangeOutcome,
   emailTaken,

@@ -2,7 +2,7 @@ import fastify, { type FastifyInstance } from 'fastify';
 import { type GraphqlOptions, graphql } from '../../../src/graphql/graphql.ts';
 import { usersSchema } from '../../../src/graphql/users-schema.ts';
 import { LocalUserFeed } from '../../../src/relations/events.ts';
-import { MemoryUserStore } from '../../../src/relations/memory-user-store.ts';
+import { MemoryUserStore } from '../../../src/relations/user-stores.ts';
 
 /** The door's plugin in an application of its own, whose feed can be looked at. */
 export interface FeedApp extends AsyncDisposable {

@@ -7,7 +7,7 @@ import { BodyBudget, setBodyBudget } from '../../../packages/transport/body/body
 import { graphql } from '../../../src/graphql/graphql.ts';
 import { usersSchema } from '../../../src/graphql/users-schema.ts';
 import { LocalUserFeed } from '../../../src/relations/events.ts';
-import { MemoryUserStore } from '../../../src/relations/memory-user-store.ts';
+import { MemoryUserStore } from '../../../src/relations/user-stores.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { connectSocket, openSocket } from '../support/socket-client.ts';
 

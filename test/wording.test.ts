@@ -23,7 +23,7 @@ const TELLTALES = [
 ];
 
 /** How many are left. The numbers may only fall; lower them when they can be. */
-const LEFT = { comments: 86, documents: 42 };
+const LEFT = { comments: 86, documents: 30 };
 
 const COMMENT = /\/\*[\s\S]*?\*\/|(?<=^|\s)\/\/[^\n]*/g;
 

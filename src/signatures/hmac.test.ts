@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
-import { verify } from '../../test/support/verify-request.ts';
+import { verify } from '../../test/support/signed-requests.ts';
 import {
   base64Bytes,
   bodyAlone,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
-import { verify } from '../../test/support/verify-request.ts';
+import { verify } from '../../test/support/signed-requests.ts';
 import { type SchemeName, schemeNames } from '../config/schema/webhook.ts';
 import { hmac, readTemplate, timestampAndBody } from './hmac.ts';
 import type { Scheme } from './schemes.ts';

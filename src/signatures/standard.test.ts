@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { generateKeyPairSync, sign, verify as verifyOfCrypto } from 'node:crypto';
 import { describe, test } from 'node:test';
-import { type Verdict, verify } from '../../test/support/verify-request.ts';
+import { type Verdict, verify } from '../../test/support/signed-requests.ts';
 import { UnsignableError, UnusableSecretError } from './hmac.ts';
 import type { RequestHeaders } from './schemes.ts';
 import { readStandardKey, standard, standardKeyProblem } from './standard.ts';

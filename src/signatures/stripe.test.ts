@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
 import { describe, test } from 'node:test';
-import { verify } from '../../test/support/verify-request.ts';
+import { verify } from '../../test/support/signed-requests.ts';
 import { textSecretProblem, UnusableSecretError } from './hmac.ts';
 import type { RequestHeaders } from './schemes.ts';
 import { github, slack, stripe, token } from './stripe.ts';

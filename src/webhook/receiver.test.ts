@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import type { HttpProblem } from '@portico/transport';
 import fc from 'fast-check';
 import fastify, { type FastifyInstance } from 'fastify';
-import { rawHttp } from '../../test/support/raw-http.ts';
+import { rawHttp } from '../../test/support/connections.ts';
 import { EmptySecretError } from '../access/passwords.ts';
 import type { ClaimedJob, NewDelivery } from '../inbox/delivery.ts';
 import type { Work } from '../inbox/work.ts';

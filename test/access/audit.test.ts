@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { openDatabase } from '../../src/sql/open.ts';
 import { openSocket } from '../graphql/support/socket-client.ts';
-import { keepConnection } from '../support/kept-connection.ts';
+import { keepConnection } from '../support/connections.ts';
 import { runCommand } from '../support/run-command.ts';
 import { startTestService } from '../support/service.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { keepConnection } from '../support/kept-connection.ts';
+import { keepConnection } from '../support/connections.ts';
 import { startTestService } from '../support/service.ts';
 import { bearer, moduleWith } from './support/tokens.ts';
 

@@ -4,7 +4,7 @@ import { writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { keepConnection } from '../support/kept-connection.ts';
+import { keepConnection } from '../support/connections.ts';
 import { startTestService } from '../support/service.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { bearer, moduleWith } from './support/tokens.ts';

@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { runShown } from '../support/run-shown.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 import { settingsOf, shownCommand, shownCommands } from '../support/shown-commands.ts';
-import { startIssuer } from './support/issuer.ts';
+import { startIssuer } from './support/tokens.ts';
 
 const GUIDE = readFileSync(join(import.meta.dirname, '../../docs/SECURITY.md'), 'utf8');
 const SERVE = shownCommand('docs/SECURITY.md', /^REPORTS_TOKEN=.* npm start$/);

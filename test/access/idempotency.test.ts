@@ -1,11 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { linesOf } from '../rest/support/imports.ts';
+import { linesOf } from '../rest/support/rest-door.ts';
 import { postgresDatabase, withoutPostgres } from '../support/databases.ts';
 import { runCommand } from '../support/run-command.ts';
 import { startTestService, type TestService } from '../support/service.ts';
-import { AUDIENCE, ISSUER, startIssuer } from './support/issuer.ts';
-import { bearer, tokens } from './support/tokens.ts';
+import { AUDIENCE, bearer, ISSUER, startIssuer, tokens } from './support/tokens.ts';
 
 const USERS = [
   { user: 'ann', password: 'ann-password', roles: ['users:write'] },

@@ -4,7 +4,7 @@ import { KnownCaller } from '@portico/transport';
 import fc from 'fast-check';
 import { createRemoteJWKSet } from 'jose';
 import { JwtTokens, scopesReader } from '../../src/access/jwt.ts';
-import { AUDIENCE, ISSUER, startIssuer } from './support/issuer.ts';
+import { AUDIENCE, ISSUER, startIssuer } from './support/tokens.ts';
 
 const RULES = {
   issuer: ISSUER,

@@ -3,11 +3,11 @@ import { createHmac } from 'node:crypto';
 import { rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { keepConnection } from '../support/kept-connection.ts';
+import { keepConnection } from '../support/connections.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { waitFor } from '../support/wait-for.ts';
-import { AUDIENCE, ISSUER, type Issuer, startIssuer } from './support/issuer.ts';
+import { AUDIENCE, ISSUER, type Issuer, startIssuer } from './support/tokens.ts';
 
 const ENV = {
   INTERFACES: 'rest',

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
 import { connectSocket } from '../graphql/support/socket-client.ts';
-import { keepConnection } from '../support/kept-connection.ts';
+import { keepConnection } from '../support/connections.ts';
 import { startTestService } from '../support/service.ts';
 import { bearer, moduleWith } from './support/tokens.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { openSocket } from '../graphql/support/socket-client.ts';
-import { type KeptConnection, keepConnection } from '../support/kept-connection.ts';
+import { type KeptConnection, keepConnection } from '../support/connections.ts';
 import { startTestService } from '../support/service.ts';
 import { bearer, moduleWith, type TokenName, tokens } from './support/tokens.ts';
 

@@ -4,7 +4,7 @@ import { writeFile } from 'node:fs/promises';
 import { type IncomingMessage, request } from 'node:http';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { follow } from '../rest/support/event-stream.ts';
+import { follow } from '../rest/support/rest-door.ts';
 import { startTestService } from '../support/service.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { bearer, moduleWith } from './support/tokens.ts';

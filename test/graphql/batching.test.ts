@@ -4,8 +4,7 @@ import { after, before, describe, test } from 'node:test';
 import fastify from 'fastify';
 import { buildSchema } from 'graphql';
 import { graphql } from '../../src/graphql/graphql.ts';
-import { ask, type GraphqlDoor, openDoor, read } from './support/door.ts';
-import { assertRefused, sendAs } from './support/refusal.ts';
+import { ask, assertRefused, type GraphqlDoor, openDoor, read, sendAs } from './support/door.ts';
 
 const CREATE = 'mutation { createUser(name: "Ada", email: "ada@example.org") { name } }';
 const HELLO = { data: { hello: 'Hello from Portico!' } };

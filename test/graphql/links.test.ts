@@ -2,8 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { readLink } from '../../src/graphql/graphiql/page/link.ts';
 import { startWith } from '../../src/graphql/graphiql/page/start.ts';
-import { ask, type GraphqlDoor, openDoor } from './support/door.ts';
-import { send } from './support/send.ts';
+import { ask, type GraphqlDoor, openDoor, send } from './support/door.ts';
 
 const BROWSERS = [
   'text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,image/apng,*/*;q=0.8',

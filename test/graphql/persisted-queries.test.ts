@@ -5,8 +5,7 @@ import { after, before, describe, mock, test } from 'node:test';
 import { createFindOperation } from '@portico/graphql-plans';
 import { buildSchema } from 'graphql';
 import { withDefaults } from '../../src/graphql/graphql.ts';
-import { ask, type GraphqlDoor, openDoor } from './support/door.ts';
-import { assertRefused, sendAs } from './support/refusal.ts';
+import { ask, assertRefused, type GraphqlDoor, openDoor, sendAs } from './support/door.ts';
 
 const JSON_TYPE = 'application/json';
 const sha256 = (text: string) => createHash('sha256').update(text).digest('hex');

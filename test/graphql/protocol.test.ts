@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { rawHttp } from '../support/raw-http.ts';
-import { ask, type GraphqlDoor, openDoor } from './support/door.ts';
-import { type Received, type Sent, send } from './support/send.ts';
+import { rawHttp } from '../support/connections.ts';
+import { ask, type GraphqlDoor, openDoor, type Received, type Sent, send } from './support/door.ts';
 
 const json = { 'content-type': 'application/json' };
 const MODERN = 'application/graphql-response+json; charset=utf-8';

@@ -11,8 +11,8 @@ import { heapInUse } from '../support/collect-garbage.ts';
 import { captureLog } from '../support/log-capture.ts';
 import { within } from '../support/running-time.ts';
 import { waitFor } from '../support/wait-for.ts';
+import { rawSubscription } from './support/door.ts';
 import { startFeedApp } from './support/feed-app.ts';
-import { rawSubscription } from './support/raw-stream.ts';
 
 const openFiles = () => readdirSync('/proc/self/fd').length;
 

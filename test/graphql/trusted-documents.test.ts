@@ -5,9 +5,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { startPortico } from '../support/portico-process.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
-import { openDoor } from './support/door.ts';
-import { assertRefused, sendAs } from './support/refusal.ts';
-import { trustedFile } from './support/trusted-file.ts';
+import { assertRefused, openDoor, sendAs, trustedFile } from './support/door.ts';
 
 const sha256 = (text: string) => createHash('sha256').update(text).digest('hex');
 const USER = 'query User($id: ID!) { user(id: $id) { id } }';

@@ -3,14 +3,16 @@ import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { type Cut, oddRequest, pieces } from '../support/odd-requests.ts';
 import { proofCount } from '../support/proof-settings.ts';
-import { type AskOptions, startTransportTwins, type TransportTwins } from '../support/transport-twins.ts';
 import {
+  type AskOptions,
   type Authorization,
   latestDelivery,
   sameCounts,
   sameDeliveries,
   sameExchanges,
-} from '../support/twin-records.ts';
+  startTransportTwins,
+  type TransportTwins,
+} from '../support/transport-twins.ts';
 import { ADMIN, guarded, secured, users } from './management-requests.ts';
 import { addContents, configModule, doorSamples, env, managementSamples, type Sample } from './samples.ts';
 

@@ -3,7 +3,7 @@ import { createHmac } from 'node:crypto';
 import { test } from 'node:test';
 import type { Door } from '../../src/config/options/options.ts';
 import { bearer, tokens } from '../access/support/tokens.ts';
-import { rawHttp } from '../support/raw-http.ts';
+import { rawHttp } from '../support/connections.ts';
 import { startTestService } from '../support/service.ts';
 import { startTransportTwins } from '../support/transport-twins.ts';
 

@@ -3,9 +3,9 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
+import { warmUp } from '../support/connections.ts';
 import { openFastDoor } from '../support/fast-door.ts';
 import { waitFor } from '../support/wait-for.ts';
-import { warmUp } from '../support/warm-up.ts';
 
 const GET = 'GET /things/a HTTP/1.1\r\nHost: x\r\n\r\n';
 const POST = 'POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\nx';

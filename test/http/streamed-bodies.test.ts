@@ -3,8 +3,8 @@ import { request } from 'node:http';
 import { test } from 'node:test';
 import { addEndpoint, createListener, type Endpoint, HttpProblem, readRawBodies } from '@portico/transport';
 import { openLog } from '../../src/telemetry/log.ts';
+import { rawHttp } from '../support/connections.ts';
 import { captureLog } from '../support/log-capture.ts';
-import { rawHttp } from '../support/raw-http.ts';
 
 /** Counts the bytes of streamed bodies, and answers others with their length. */
 const counting: Endpoint = {

@@ -4,12 +4,11 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import type { Door } from '../../src/config/options/options.ts';
 import { buffersInUse } from '../support/collect-garbage.ts';
-import { keepConnection } from '../support/kept-connection.ts';
+import { keepConnection, warmUp } from '../support/connections.ts';
 import { rounds } from '../support/proof-settings.ts';
 import type { TestService } from '../support/service.ts';
 import { startTransportTwins } from '../support/transport-twins.ts';
 import { waitFor } from '../support/wait-for.ts';
-import { warmUp } from '../support/warm-up.ts';
 
 function post(door: Door, body: string): string {
   return `POST /${door} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`;

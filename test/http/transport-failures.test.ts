@@ -14,7 +14,7 @@ import { restErrors } from '../../src/rest/rest-errors.ts';
 import { openLog } from '../../src/telemetry/log.ts';
 import { webhookErrors } from '../../src/webhook/options.ts';
 import { RECEIVER_PATH, receiver } from '../../src/webhook/receiver.ts';
-import { type Asked, keepConnection } from '../support/kept-connection.ts';
+import { type Asked, keepConnection } from '../support/connections.ts';
 import { captureLog } from '../support/log-capture.ts';
 
 const failures: readonly (() => unknown)[] = [

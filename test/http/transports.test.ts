@@ -4,10 +4,13 @@ import { almostPlain, pieces } from '../support/odd-requests.ts';
 import {
   type AskOptions,
   DELIVERY,
+  latestDelivery,
+  listedRoutes,
+  sameCounts,
+  sameExchanges,
   startTransportTwins,
   type TransportTwins,
 } from '../support/transport-twins.ts';
-import { latestDelivery, listedRoutes, sameCounts, sameExchanges } from '../support/twin-records.ts';
 import { JSON_LABEL } from './door-requests.ts';
 import { addContents, configModule, doorSamples, env, managementSamples } from './samples.ts';
 

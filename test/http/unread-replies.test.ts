@@ -10,11 +10,11 @@ import { addEndpoint, createListener, type Reply, ReplyBudget, readRawBodies } f
 import { PIECE_BYTES, TURN_PIECES } from '../../packages/transport/reply/reply-pieces.ts';
 import { openLog } from '../../src/telemetry/log.ts';
 import { residentMegabytes } from '../graphql/worst/watch.ts';
+import { warmUp } from '../support/connections.ts';
 import { captureLog } from '../support/log-capture.ts';
 import { startPortico } from '../support/portico-process.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { waitFor } from '../support/wait-for.ts';
-import { warmUp } from '../support/warm-up.ts';
 
 const TRANSPORTS = { 'the fast path': true, Fastify: false } as const;
 

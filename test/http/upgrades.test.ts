@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { rawHttp } from '../support/raw-http.ts';
+import { rawHttp } from '../support/connections.ts';
 import { startTestService } from '../support/service.ts';
 
 const HANDSHAKE =

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { openDatabase } from '../../src/sql/open.ts';
+import { keepConnection } from '../support/connections.ts';
 import { postgresUrl, withoutPostgres } from '../support/databases.ts';
-import { keepConnection } from '../support/kept-connection.ts';
 import { runCommand } from '../support/run-command.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 import { waitFor } from '../support/wait-for.ts';

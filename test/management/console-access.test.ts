@@ -3,7 +3,7 @@ import { request } from 'node:http';
 import { networkInterfaces } from 'node:os';
 import { test } from 'node:test';
 import { builtPage, readManifest } from '../../src/http/pages.ts';
-import { rawHttp } from '../support/raw-http.ts';
+import { rawHttp } from '../support/connections.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 
 type Headers = Readonly<Record<string, string>>;

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { waitFor } from '../support/wait-for.ts';
-import { follow } from './support/event-stream.ts';
-import { open, restDoors } from './support/rest-door.ts';
+import { follow, open, restDoors } from './support/rest-door.ts';
 
 /** Opens a door on SQLite. */
 const openSqlite = (env: Readonly<Record<string, string>> = {}) => open(env, 'file');

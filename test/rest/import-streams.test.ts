@@ -3,8 +3,7 @@ import { once } from 'node:events';
 import { describe, test } from 'node:test';
 import { inFull } from '../support/proof-settings.ts';
 import { waitFor } from '../support/wait-for.ts';
-import { linesOf, openImport } from './support/imports.ts';
-import { type RestDoor, restDoors } from './support/rest-door.ts';
+import { linesOf, openImport, type RestDoor, restDoors } from './support/rest-door.ts';
 
 /** Lines that a client of a large import sends at once; it does so six times. */
 const PART = inFull ? 5_000 : 2_000;

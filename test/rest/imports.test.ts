@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { importTo, linesOf } from './support/imports.ts';
-import { restDoors } from './support/rest-door.ts';
+import { importTo, linesOf, restDoors } from './support/rest-door.ts';
 
 const FORMATS = {
   NDJSON: [

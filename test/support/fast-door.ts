@@ -11,7 +11,7 @@ import { FastRequestContext } from '../../packages/transport/fast-path/fast-cont
 import { StoreUnavailableError } from '../../src/core/errors.ts';
 import { type MaybePromise, whenReady } from '../../src/core/maybe-promise.ts';
 import { openLog } from '../../src/telemetry/log.ts';
-import { keepConnection } from './kept-connection.ts';
+import { keepConnection } from './connections.ts';
 import { captureLog } from './log-capture.ts';
 
 /** The largest body of the routes, in bytes. */

@@ -1,13 +1,12 @@
 import assert from 'node:assert/strict';
 import type { IncomingMessage } from 'node:http';
 import { connect } from 'node:net';
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import { connect as connectSecurely } from 'node:tls';
+import { isDeepStrictEqual } from 'node:util';
 import type { Door } from '../../src/config/options/options.ts';
+import { Silence, WARM_UP_PATH, warmUp } from './connections.ts';
 import { type Setup, startTestService, type TestService } from './service.ts';
-import { Silence } from './silence.ts';
-import { withoutMoment } from './volatile-replies.ts';
-import { WARM_UP_PATH, warmUp } from './warm-up.ts';
 
 /** What a connection brought back, without what differs between any two replies. */
 export interface TwinReplies {
@@ -147,4 +146,224 @@ function alike(text: string, host: string): string {
       .replace(/(?<=\r\n)last-modified: [^\r]+\r\n/g, '')
       .replaceAll(host, 'HOST'.padEnd(host.length, '.'))
   );
+}
+
+/** The header by which the records are read. */
+export type Authorization = Readonly<Record<string, string>>;
+
+interface Shown {
+  readonly timestamp: string;
+  readonly timeTaken: string;
+  readonly request: { readonly uri: string };
+  readonly response: { readonly headers: Record<string, readonly string[]> };
+}
+
+const MAX_READINGS = 8;
+const UUID = /[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}/;
+
+interface Deliveries {
+  readonly items: readonly Readonly<Record<string, unknown>>[];
+}
+
+type Read = (service: TestService) => Promise<unknown>;
+
+/**
+ * Reads something from both until they agree, since a reply is recorded a moment after the client has it; only a few
+ * times, because each reading is recorded too.
+ */
+async function same(twins: TransportTwins, read: Read): Promise<unknown> {
+  for (let readings = 0; ; readings++) {
+    const [byFast, byFastify] = await Promise.all([read(twins.fast), read(twins.fastify)]);
+    if (readings < MAX_READINGS && !isDeepStrictEqual(byFast, byFastify)) await sleep(5 * readings);
+    else {
+      assert.deepEqual(byFast, byFastify);
+      return byFast;
+    }
+  }
+}
+
+async function show({ urls }: TestService, path: string, headers: Authorization): Promise<string> {
+  const reply = await fetch(`${urls.management}/actuator${path}`, { headers });
+  assert.equal(reply.status, 200, path);
+  return reply.text();
+}
+
+/** What a path below the base path of the management door shows. */
+export async function readJson(
+  service: TestService,
+  path: string,
+  headers: Authorization = {},
+): Promise<unknown> {
+  return JSON.parse(await show(service, path, headers));
+}
+
+/** How many requests were counted, by door, route, method and status, and what became of them; the same of both. */
+export async function sameCounts(twins: TransportTwins, headers: Authorization = {}): Promise<string> {
+  const counted = await same(twins, async (service) =>
+    (await show(service, '/prometheus', headers))
+      .split('\n')
+      .filter((line) =>
+        /^(?:http_server_requests|(?:graphql|webhook)_\w+?)_(?:seconds_count|total)\{/.test(line),
+      )
+      // A scrape counts itself, when it is over.
+      .filter((line) => !line.includes('uri="/actuator/prometheus"'))
+      .sort(),
+  );
+  return (counted as readonly string[]).join('\n');
+}
+
+/** The last exchanges of both are recorded alike. */
+export async function sameExchanges(
+  twins: TransportTwins,
+  { headers = {}, volatile = false }: { readonly headers?: Authorization; readonly volatile?: boolean } = {},
+): Promise<void> {
+  const own = [
+    'x-request-id',
+    'x-delivery-id',
+    // Each twin has users of its own.
+    'etag',
+    'last-modified',
+    ...(volatile ? ['content-length', 'content-disposition'] : []),
+  ];
+  await same(twins, async (service) => {
+    const { exchanges } = (await readJson(service, '/httpexchanges', headers)) as {
+      readonly exchanges: readonly Shown[];
+    };
+    return exchanges
+      .filter(isAsked(service))
+      .map(({ timestamp: _at, timeTaken: _taken, request, response }) => ({
+        request: { ...request, uri: request.uri.replace(UUID, 'ID') },
+        response: {
+          ...response,
+          headers: Object.entries(response.headers).filter(([name]) => !own.includes(name)),
+        },
+      }));
+  });
+}
+
+/** Those that a test asks for, and not those by which it reads the records. */
+function isAsked({ urls }: TestService): (exchange: Shown) => boolean {
+  return ({ request }) => !request.uri.startsWith(urls.management ?? '');
+}
+
+/** Both have stored the same deliveries, in the same order. */
+export async function sameDeliveries(twins: TransportTwins): Promise<void> {
+  await same(twins, async (service) => {
+    const { items } = (await readJson(service, '/deliveries?limit=1000')) as Deliveries;
+    return items.map(({ id: _id, receivedAt: _at, ...delivery }) => delivery);
+  });
+}
+
+/** The ids that both have given to their latest delivery. */
+export async function latestDelivery(
+  { fast, fastify }: TransportTwins,
+  headers: Authorization = {},
+): Promise<TwinReplies> {
+  const idOf = async (service: TestService) => {
+    const { items } = (await readJson(service, '/deliveries?limit=1', headers)) as Deliveries;
+    return String(items[0]?.id);
+  };
+  return { fast: await idOf(fast), fastify: await idOf(fastify) };
+}
+
+/** The routes that the doors of a service list; `mappings` has to be exposed. */
+export async function listedRoutes(
+  service: TestService,
+): Promise<readonly (readonly [Door, path: string])[]> {
+  const { contexts } = (await readJson(service, '/mappings')) as {
+    contexts: {
+      portico: { mappings: { dispatcherServlets: Record<Door, readonly { predicate: string }[]> } };
+    };
+  };
+  const doors = Object.entries(contexts.portico.mappings.dispatcherServlets);
+  return doors.flatMap(([door, routes]) =>
+    routes.map(({ predicate }) => [door as Door, /\[(.*)\]/.exec(predicate)?.[1] ?? ''] as const),
+  );
+}
+
+/** What the replies of the management door say of their moment, and what stands in its place. */
+const MOMENTS: readonly (readonly [RegExp, string | ((found: string) => string)])[] = [
+  // health
+  [/(?<="total":\d+,"free":)\d+/g, 'N'],
+  // Unknown in the first ten seconds.
+  [/(?<="details":\{)(?:"p99Ms":\d+,)?(?="thresholdMs")/g, '"p99Ms":N,'],
+  // info
+  [/(?<="(?:startTime|currentTime|uptime)":")[^"]+/g, 'TIME'],
+  [/(?<="(?:used|committed)":)\d+/g, 'N'],
+  // metrics
+  [/(?<="statistic":"[A-Z_]+","value":)[\d.e-]+/g, 'N'],
+  // deliveries; what is named like one
+  [/(?<="(?:id|name)":")[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}(?=")/g, 'ID'],
+  [/(?<="receivedAt":")[^"]+/g, 'TIME'],
+  // heapdump, cpuprofile
+  [/(?<=filename="portico-\d+-)[\dT-]+(?=\.)/g, 'TIME'],
+  // history, requests, logtail
+  [/^\{"window":"\d+[mh]","interval":.*\}$/g, 'HISTORY'],
+  [/(?<=^\{"(?:requests|lines)":\[)\{.*\}(?=\]\}$)/g, ''],
+  // eventloop
+  [/^\{"window":.*\}$/, (text) => text.replace(/(?<="window":")[^"]+|(?<=":)[\d.]+/g, 'N')],
+  // threaddump: the stack ends in the transport.
+  [
+    /"threadState":"RUNNABLE"(.*?)"inNative":(?:true|false)(.*?)"stackTrace":\[.*?\](?=,"lockedMonitors")/g,
+    '$1$2',
+  ],
+  [/^\S+Z(?=\nThreads of Node)/g, 'TIME'],
+  [/(?<=\n {3}State: RUNNABLE)(?:\n\tat .*)+/g, ''],
+  // openapi
+  [/(?<="url":"http:\/\/[\w.-]+:)\d+/g, 'PORT'],
+  // auditevents: recorded later, with ids of their own
+  [/(?<=^\{"events":\[)\{.*\}(?=\]\}$)/g, ''],
+  // httpexchanges: a request on the same connection may be recorded only after the next one has come.
+  [/(?<=^\{"exchanges":\[)\{.*\}(?=\]\}$)/g, ''],
+];
+
+/** Replies of the management door to one connection, without what they say of their moment. */
+export function withoutMoment(text: string): string {
+  return text
+    .split(/(?=HTTP\/1\.1 \d{3} )/)
+    .map(replyWithoutMoment)
+    .join('');
+}
+
+function replyWithoutMoment(reply: string): string {
+  const end = reply.indexOf('\r\n\r\n') + 4;
+  const head = lasting(reply.slice(0, end));
+  const written = reply.slice(end);
+  const body = /\r\nTransfer-Encoding: chunked\r\n/.test(head) ? joined(written) : written;
+  const rest = lasting(body.startsWith('# ') ? withoutSamples(body) : body);
+  // A reply to HEAD has the length of a body that is not there to look at.
+  const hasItsLength = (length: string) => body === '' || (rest !== body && Number(length) === body.length);
+  return (
+    head.replace(/(?<=\r\ncontent-length: )\d+/, (length) => (hasItsLength(length) ? 'LENGTH' : length)) +
+    rest
+  );
+}
+
+function lasting(text: string): string {
+  return MOMENTS.reduce(
+    (rest, [moment, instead]) =>
+      typeof instead === 'string' ? rest.replace(moment, instead) : rest.replace(moment, instead),
+    text,
+  );
+}
+
+/** The chunks of a chunked body as one text. */
+function joined(written: string): string {
+  let body = '';
+  for (let at = 0; ; ) {
+    const lineEnd = written.indexOf('\r\n', at);
+    const size = Number.parseInt(written.slice(at, lineEnd), 16);
+    if (!(size > 0)) return body + written.slice(at);
+    body += written.slice(lineEnd + 2, lineEnd + 2 + size);
+    at = lineEnd + 2 + size + 2;
+  }
+}
+
+/** The samples of Prometheus without their values, and without those that only some moments have. */
+function withoutSamples(body: string): string {
+  return body
+    .split('\n')
+    .filter((line) => !/^(?:nodejs_gc_duration|http_server_requests)_seconds\w*\{/.test(line))
+    .map((line) => (line.startsWith('#') ? line : line.replace(/ \S+$/, ' N')))
+    .join('\n');
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { keepConnection } from '../support/connections.ts';
 import { forwards, startReceiver } from '../support/forward-receiver.ts';
-import { keepConnection } from '../support/kept-connection.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { engineUrls } from '../support/webhook-service.ts';

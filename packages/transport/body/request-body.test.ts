@@ -4,7 +4,7 @@ import { connect, type Socket } from 'node:net';
 import { test } from 'node:test';
 import { createGunzip, gzipSync } from 'node:zlib';
 import fastify from 'fastify';
-import { rawHttp } from '../../../test/support/raw-http.ts';
+import { rawHttp } from '../../../test/support/connections.ts';
 import { waitFor } from '../../../test/support/wait-for.ts';
 import type { Endpoint } from '../endpoint.ts';
 import { addEndpoint, sendProblem } from '../fastify.ts';

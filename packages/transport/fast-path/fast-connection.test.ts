@@ -3,9 +3,9 @@ import { connect, type Socket } from 'node:net';
 import { describe, test } from 'node:test';
 import { setTimeout as delay, setImmediate as tick } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
+import { warmUp } from '../../../test/support/connections.ts';
 import { openFastDoor as open, openFastDoor, told } from '../../../test/support/fast-door.ts';
 import { waitFor } from '../../../test/support/wait-for.ts';
-import { warmUp } from '../../../test/support/warm-up.ts';
 import type { RequestContext } from '../endpoint.ts';
 import { LIMITS } from '../server/limits.ts';
 

@@ -11,7 +11,7 @@ import { type AddressInfo, connect, Socket } from 'node:net';
 import { describe, test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import fc from 'fast-check';
-import { rawHttp } from '../../../test/support/raw-http.ts';
+import { rawHttp } from '../../../test/support/connections.ts';
 import { waitFor } from '../../../test/support/wait-for.ts';
 import type { ErrorFormat } from '../error-format.ts';
 import { Connections } from './connections.ts';

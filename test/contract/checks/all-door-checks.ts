@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { rawHttp } from '../../support/raw-http.ts';
+import { rawHttp } from '../../support/connections.ts';
 import type { Check, Door, Subject } from '../check.ts';
 import { assertAlive, assertNoInsides } from '../clients/doors.ts';
 import { changesNothing as graphUnchanged } from '../clients/graphql.ts';

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { rawHttp } from '../../support/raw-http.ts';
+import { rawHttp } from '../../support/connections.ts';
 import type { Check } from '../check.ts';
 import { unique } from '../clients/unique.ts';
 import {

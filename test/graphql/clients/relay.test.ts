@@ -13,8 +13,7 @@ import {
   type RequestParameters,
   Store,
 } from 'relay-runtime';
-import { openDoor } from '../support/door.ts';
-import { trustedFile } from '../support/trusted-file.ts';
+import { openDoor, trustedFile } from '../support/door.ts';
 import { linesOf, recordedFetch } from './recorded-fetch.ts';
 
 const md5 = (text: string) => createHash('md5').update(text).digest('hex');

@@ -2,9 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Client, type Exchange, fetchExchange, gql, stringifyDocument } from '@urql/core';
 import { persistedExchange } from '@urql/exchange-persisted';
-import { openDoor } from '../support/door.ts';
+import { openDoor, trustedFile } from '../support/door.ts';
 import { aborted, slowField, startSlowApp } from '../support/slow-app.ts';
-import { trustedFile } from '../support/trusted-file.ts';
 import { linesOf, recordedFetch } from './recorded-fetch.ts';
 
 const USER = gql`query User($id: ID!) { user(id: $id) { id } }`;

@@ -15,8 +15,8 @@ import { graphql } from '../../../src/graphql/graphql.ts';
 import { graphqlErrors } from '../../../src/graphql/requests.ts';
 import { openLog } from '../../../src/telemetry/log.ts';
 import { Metrics } from '../../../src/telemetry/metrics.ts';
+import { warmUp } from '../../support/connections.ts';
 import { captureLog } from '../../support/log-capture.ts';
-import { warmUp } from '../../support/warm-up.ts';
 
 /** What has happened to a field that takes its time. */
 export interface SlowField {

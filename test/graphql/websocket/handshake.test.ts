@@ -3,10 +3,9 @@ import { lookup } from 'node:dns/promises';
 import { connect } from 'node:net';
 import { describe, test } from 'node:test';
 import { WebSocket } from 'ws';
-import { rawHttp } from '../../support/raw-http.ts';
+import { rawHttp } from '../../support/connections.ts';
 import { waitFor } from '../../support/wait-for.ts';
-import { openDoor } from '../support/door.ts';
-import { type Received, send } from '../support/send.ts';
+import { openDoor, type Received, send } from '../support/door.ts';
 import { connectSocket, PROTOCOL } from '../support/socket-client.ts';
 
 const HANDSHAKE = {

@@ -5,7 +5,7 @@ import fastify, { type FastifyInstance } from 'fastify';
 import { GraphQLError, GraphQLObjectType, GraphQLSchema, GraphQLString } from 'graphql';
 import { WebSocketServer } from 'ws';
 import { graphql } from '../../../src/graphql/graphql.ts';
-import { rawHttp } from '../../support/raw-http.ts';
+import { rawHttp } from '../../support/connections.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { connectSocket, openSocket, type SocketClient } from '../support/socket-client.ts';
 

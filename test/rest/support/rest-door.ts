@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { type ClientRequest, type IncomingMessage, request } from 'node:http';
 import { postgresDatabase, withoutPostgres } from '../../support/databases.ts';
 import { startTestService, type TestService } from '../../support/service.ts';
 
@@ -91,4 +93,92 @@ async function read(response: Response): Promise<RestReply> {
 /** The ids of the users in a reply. */
 export function idsOf({ body }: RestReply): readonly number[] {
   return (body.data as readonly { readonly id: number }[]).map(({ id }) => id);
+}
+
+/** A line of a report, or of an export. */
+export type ReportLine = Readonly<Record<string, unknown>>;
+
+/** The lines of NDJSON. */
+export function linesOf(text: string): readonly ReportLine[] {
+  const lines = text.split('\n');
+  if (lines.pop() !== '') throw new Error(`The last line does not end: ${text.slice(-100)}`);
+  return lines.map((line) => JSON.parse(line) as ReportLine);
+}
+
+/** An import whose body is written bit by bit. */
+export interface OpenImport {
+  readonly request: ClientRequest;
+  /** The reply, which may come before the body ends. */
+  readonly reply: Promise<IncomingMessage>;
+}
+
+/** Begins an import. */
+export function openImport(url: string, headers: Readonly<Record<string, string>>): OpenImport {
+  const sent = request(`${url}/users`, { method: 'POST', headers });
+  const reply = once(sent, 'response').then(([response]) => response as IncomingMessage);
+  reply.catch(() => {});
+  sent.on('error', () => {});
+  return { request: sent, reply };
+}
+
+/** Sends an import in chunks while its report is read; resolves to the report. */
+export async function importTo(
+  url: string,
+  headers: Readonly<Record<string, string>>,
+  body: string,
+): Promise<string> {
+  const { request: sent, reply } = openImport(url, headers);
+  sent.end(body);
+  let text = '';
+  for await (const chunk of (await reply).setEncoding('utf8')) text += chunk;
+  return text;
+}
+
+/** An event of a stream, or a block with fields and no data. */
+export interface SentEvent {
+  readonly event: string;
+  readonly id: string;
+  readonly data: string;
+  readonly retry: string;
+}
+
+export interface OpenStream extends AsyncDisposable {
+  readonly response: Response;
+  /** The next block; undefined when the stream has ended. */
+  next(): Promise<SentEvent | undefined>;
+}
+
+/** Follows the users of a REST door. */
+export async function follow(
+  url: string,
+  headers: Readonly<Record<string, string>> = {},
+  query = '',
+): Promise<OpenStream> {
+  const leaving = new AbortController();
+  const response = await fetch(`${url}/users${query}`, {
+    headers: { accept: 'text/event-stream', ...headers },
+    signal: leaving.signal,
+  });
+  const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
+  let text = '';
+  return {
+    response,
+    async next() {
+      while (!text.includes('\n\n')) {
+        const { value, done } = (await reader?.read()) ?? { done: true, value: undefined };
+        if (done) return undefined;
+        text += value;
+      }
+      const end = text.indexOf('\n\n');
+      const lines = text.slice(0, end).split('\n');
+      text = text.slice(end + 2);
+      const field = (name: string) =>
+        lines.find((line) => line.startsWith(`${name}: `))?.slice(name.length + 2) ?? '';
+      return { event: field('event'), id: field('id'), data: field('data'), retry: field('retry') };
+    },
+    async [Symbol.asyncDispose]() {
+      leaving.abort();
+      await reader?.cancel().catch(() => {});
+    },
+  };
 }

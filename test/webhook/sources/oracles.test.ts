@@ -7,7 +7,7 @@ import Stripe from 'stripe';
 import { standard } from '../../../src/signatures/standard.ts';
 import { github, stripe } from '../../../src/signatures/stripe.ts';
 import { rounds } from '../../support/proof-settings.ts';
-import { verify } from '../../support/verify-request.ts';
+import { verify } from '../../support/signed-requests.ts';
 
 // The senders' own libraries decide what is right: what they sign passes, what they sign is what we sign, and
 // whatever passes here passes there. Texts only, since they decode bytes before they look at them.

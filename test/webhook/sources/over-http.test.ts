@@ -8,8 +8,8 @@ import { Webhook } from 'standardwebhooks';
 import Stripe from 'stripe';
 import type { SourcesConfig } from '../../../src/config/schema/webhook.ts';
 import { readSources } from '../../../src/signatures/sources.ts';
-import { rawHttp } from '../../support/raw-http.ts';
-import { verify } from '../../support/verify-request.ts';
+import { rawHttp } from '../../support/connections.ts';
+import { verify } from '../../support/signed-requests.ts';
 
 // Headers and bodies the way Node really hands them over.
 const SHARED = `whsec_${Buffer.alloc(24, 1).toString('base64')}`;

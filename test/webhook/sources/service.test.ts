@@ -4,7 +4,7 @@ import { after, before, test } from 'node:test';
 import { sign } from '@octokit/webhooks-methods';
 import { Webhook } from 'standardwebhooks';
 import Stripe from 'stripe';
-import { rawHttp } from '../../support/raw-http.ts';
+import { rawHttp } from '../../support/connections.ts';
 import { startTestService, type TestService } from '../../support/service.ts';
 import { waitFor } from '../../support/wait-for.ts';
 

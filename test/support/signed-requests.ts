@@ -1,4 +1,5 @@
 import type { SecretResolver } from '../../src/config/secrets.ts';
+import type { Refusal, RequestHeaders, Verifier } from '../../src/signatures/schemes.ts';
 import { readSources } from '../../src/signatures/sources.ts';
 
 const resolve: SecretResolver = {
@@ -13,4 +14,13 @@ export function readConfigured(value: unknown) {
   const data = value === undefined ? undefined : JSON.parse(JSON.stringify(value));
   const read = readSources(data, 'webhook.sources', resolve, problems);
   return { sources: new Map(read.map((source) => [source.name, source])), problems };
+}
+
+export type Verdict = { readonly ok: true } | { readonly ok: false; readonly reason: Refusal };
+
+/** Checks a whole request at once. `now` is in milliseconds since the epoch. */
+export function verify(verifier: Verifier, headers: RequestHeaders, body: Uint8Array, now: number): Verdict {
+  const step = verifier(headers, now);
+  const reason = typeof step === 'function' ? step(body) : step;
+  return reason === undefined ? { ok: true } : { ok: false, reason };
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Silence } from './silence.ts';
+import { Silence } from './connections.ts';
 
 test('a silence ends after its time, counted from what came last', (t) => {
   t.mock.timers.enable({ apis: ['setInterval'] });

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { earlyAcknowledgement } from '../support/early-acknowledgement.ts';
 import { startPortico } from '../support/portico-process.ts';
+import { withoutControls } from '../support/proof-settings.ts';
 import { fillDisk, openSmallDisk, type SmallDisk, withoutSmallDisk } from '../support/small-disk.ts';
 import { copySource } from '../support/source-copy.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
@@ -116,7 +117,7 @@ test('a disk that deliveries fill: writes are refused, reads go on, and all is w
 });
 
 test('control: a program that acknowledges before it commits is found out on a full disk', {
-  skip,
+  skip: skip || withoutControls,
 }, async () => {
   await using copy = await copySource([earlyAcknowledgement]);
   await assert.rejects(fillAndFree(true, copy.main), /a delivery is refused/);

@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { withoutPostgres } from '../support/databases.ts';
 import { startForwarder } from '../support/forwarder.ts';
 import { startPostgres } from '../support/postgres.ts';
-import { proofCount, proofSeed } from '../support/proof-settings.ts';
+import { proofCount, proofSeed, withoutControls } from '../support/proof-settings.ts';
 import { type Random, seededRandom } from '../support/random.ts';
 import { RunningTime } from '../support/running-time.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
@@ -121,7 +121,7 @@ for (const way of ['a URL with two hosts', 'one address in front'] as const) {
 }
 
 test('control: with a replica that nobody waits for, what was acknowledged is found to be lost', {
-  skip: withoutPostgres ?? false,
+  skip: withoutPostgres ?? withoutControls,
   timeout: 600_000,
 }, async () => {
   const random = seededRandom(SEED);

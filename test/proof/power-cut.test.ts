@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { proofCount, proofSeed } from '../support/proof-settings.ts';
+import { proofCount, proofSeed, withoutControls } from '../support/proof-settings.ts';
 import { seededRandom } from '../support/random.ts';
 import { copySource } from '../support/source-copy.ts';
 import { withoutStrace } from '../support/strace.ts';
@@ -12,6 +12,7 @@ import type { Step } from './power-cut/trace.ts';
 const STATES = proofCount('PORTICO_PROOF_STATES', 100, 20);
 const SEED = proofSeed();
 const options = { skip: withoutStrace(), timeout: 300_000 + STATES * 5_000 };
+const control = { ...options, skip: options.skip || withoutControls };
 
 /** From an empty folder, past a clean stop and a kill. */
 const LIVES: readonly Life[] = [
@@ -52,7 +53,7 @@ test(`no power cut loses what was acknowledged (${STATES} states)`, options, asy
   assert.deepEqual(problems, []);
 });
 
-test('control: without a sync at every commit, power cuts lose what was acknowledged', options, async (t) => {
+test('control: without a sync at every commit, power cuts lose what was acknowledged', control, async (t) => {
   const normal = { from: 'PRAGMA synchronous=FULL', to: 'PRAGMA synchronous=NORMAL' };
   await using copy = await copySource([{ file: 'src/sql/sqlite/connection.ts', ...normal }]);
   const random = seededRandom(SEED);
@@ -83,7 +84,7 @@ test('after one failed sync the log stays as it is, though later ones would succ
 
 test(
   'control: a log that is built on as the system shows it loses what was acknowledged',
-  options,
+  control,
   async (t) => {
     await using copy = await copySource([
       { file: 'src/sql/sqlite/open.ts', from: 'rewriteWal(migrating);', to: '' },

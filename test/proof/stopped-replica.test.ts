@@ -7,7 +7,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { withoutPostgres } from '../support/databases.ts';
 import { type PorticoProcess, startPortico } from '../support/portico-process.ts';
 import { sharedPostgres } from '../support/postgres.ts';
-import { inFull } from '../support/proof-settings.ts';
+import { inFull, withoutControls } from '../support/proof-settings.ts';
 import { copySource } from '../support/source-copy.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -155,7 +155,10 @@ test(
   },
 );
 
-test('control: without the fence of outcomes it does not', SKIP, async () => {
+test('control: without the fence of outcomes it does not', {
+  ...SKIP,
+  skip: SKIP.skip || withoutControls,
+}, async () => {
   await using copy = await copySource([
     {
       file: 'src/sql/postgres-inbox/settle.ts',

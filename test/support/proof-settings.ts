@@ -4,6 +4,9 @@ const isShort = process.env.PORTICO_PROOF === 'short';
 /** Whether proofs do all of their rounds. */
 export const inFull = !isShort;
 
+/** Why the controls of proofs, which check that a broken program is found, do not run; or false. */
+export const withoutControls = isShort && 'only npm run proof has controls';
+
 /** How many rounds a proof does that does `all` of them in full: no fewer than one. */
 export function rounds(all: number): number {
   return isShort ? Math.ceil(all / 3) : all;

@@ -3,11 +3,9 @@ import { existsSync } from 'node:fs';
 import { appendFile, cp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { earlyAcknowledgement } from '../support/early-acknowledgement.ts';
 import { startPortico } from '../support/portico-process.ts';
-import { withoutControls } from '../support/proof-settings.ts';
 import { fillDisk, openSmallDisk, type SmallDisk, withoutSmallDisk } from '../support/small-disk.ts';
-import { copySource } from '../support/source-copy.ts';
+import { control, earlyAcknowledgement } from '../support/source-copy.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { DiskProbe } from './disk/probe.ts';
@@ -116,9 +114,8 @@ test('a disk that deliveries fill: writes are refused, reads go on, and all is w
   await fillAndFree(false);
 });
 
-test('control: a program that acknowledges before it commits is found out on a full disk', {
-  skip: skip || withoutControls,
-}, async () => {
-  await using copy = await copySource([earlyAcknowledgement]);
-  await assert.rejects(fillAndFree(true, copy.main), /a delivery is refused/);
+control('a program that acknowledges before it commits is found out on a full disk', {
+  edits: [earlyAcknowledgement],
+  skip,
+  find: (main) => assert.rejects(fillAndFree(true, main), /a delivery is refused/),
 });

@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { earlyAcknowledgement } from '../support/early-acknowledgement.ts';
-import { proofCount, proofSeed, withoutControls } from '../support/proof-settings.ts';
+import { proofCount, proofSeed } from '../support/proof-settings.ts';
 import { seededRandom } from '../support/random.ts';
-import { copySource } from '../support/source-copy.ts';
+import { control, earlyAcknowledgement } from '../support/source-copy.ts';
 import { killFirstStart } from './kill/first-start.ts';
 import { killRound } from './kill/round.ts';
 
@@ -56,10 +55,8 @@ test(`nothing acknowledged is lost and nothing done is done again through ${KILL
   });
 });
 
-test('control: writes that are acknowledged before they are committed are found to be lost', {
-  skip: withoutControls,
+control('writes that are acknowledged before they are committed are found to be lost', {
+  edits: [earlyAcknowledgement],
   timeout: TIMEOUT,
-}, async () => {
-  await using copy = await copySource([earlyAcknowledgement]);
-  await assert.rejects(killRound({ seed: SEED, kills: 40, main: copy.main }), /acknowledged and is lost/);
+  find: (main) => assert.rejects(killRound({ seed: SEED, kills: 40, main }), /acknowledged and is lost/),
 });

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { proofCount, proofSeed, withoutControls } from '../support/proof-settings.ts';
+import { proofCount, proofSeed } from '../support/proof-settings.ts';
 import { seededRandom } from '../support/random.ts';
-import { copySource } from '../support/source-copy.ts';
+import { control } from '../support/source-copy.ts';
 import { withoutStrace } from '../support/strace.ts';
 import { crashStates } from './power-cut/crash-states.ts';
 import { type Life, record } from './power-cut/recording.ts';
@@ -12,7 +12,6 @@ import type { Step } from './power-cut/trace.ts';
 const STATES = proofCount('PORTICO_PROOF_STATES', 100, 20);
 const SEED = proofSeed();
 const options = { skip: withoutStrace(), timeout: 300_000 + STATES * 5_000 };
-const control = { ...options, skip: options.skip || withoutControls };
 
 /** From an empty folder, past a clean stop and a kill. */
 const LIVES: readonly Life[] = [
@@ -53,14 +52,22 @@ test(`no power cut loses what was acknowledged (${STATES} states)`, options, asy
   assert.deepEqual(problems, []);
 });
 
-test('control: without a sync at every commit, power cuts lose what was acknowledged', control, async (t) => {
-  const normal = { from: 'PRAGMA synchronous=FULL', to: 'PRAGMA synchronous=NORMAL' };
-  await using copy = await copySource([{ file: 'src/sql/sqlite/connection.ts', ...normal }]);
-  const random = seededRandom(SEED);
-  const recording = await record([{ writes: 100, end: 'SIGTERM' }], random, copy.main);
-  const { states, problems } = await crashStates(recording, 50, random, isLoss);
-  t.diagnostic(`after ${states} states something was lost`);
-  assert.ok(problems.some(isLoss));
+control('without a sync at every commit, power cuts lose what was acknowledged', {
+  ...options,
+  edits: [
+    {
+      file: 'src/sql/sqlite/connection.ts',
+      from: 'PRAGMA synchronous=FULL',
+      to: 'PRAGMA synchronous=NORMAL',
+    },
+  ],
+  async find(main, t) {
+    const random = seededRandom(SEED);
+    const recording = await record([{ writes: 100, end: 'SIGTERM' }], random, main);
+    const { states, problems } = await crashStates(recording, 50, random, isLoss);
+    t.diagnostic(`after ${states} states something was lost`);
+    assert.ok(problems.some(isLoss));
+  },
 });
 
 test('a power cut after syncs have failed loses nothing either', options, async (t) => {
@@ -82,18 +89,17 @@ test('after one failed sync the log stays as it is, though later ones would succ
   assert.ok(!after.some(({ call }) => call.kind === 'unlink'), 'it is not deleted');
 });
 
-test(
-  'control: a log that is built on as the system shows it loses what was acknowledged',
-  control,
-  async (t) => {
-    await using copy = await copySource([
-      { file: 'src/sql/sqlite/open.ts', from: 'rewriteWal(migrating);', to: '' },
-      { file: 'src/sql/sqlite-writer/write-loop.ts', from: 'checkpointer.checkpoint();', to: '' },
-    ]);
+control('a log that is built on as the system shows it loses what was acknowledged', {
+  ...options,
+  edits: [
+    { file: 'src/sql/sqlite/open.ts', from: 'rewriteWal(migrating);', to: '' },
+    { file: 'src/sql/sqlite-writer/write-loop.ts', from: 'checkpointer.checkpoint();', to: '' },
+  ],
+  async find(main, t) {
     const random = seededRandom(SEED);
-    const recording = await record(failingLives(4 + random.below(15)), random, copy.main);
+    const recording = await record(failingLives(4 + random.below(15)), random, main);
     const { states, problems } = await crashStates(recording, 100, random, isLoss);
     t.diagnostic(`after ${states} states something was lost`);
     assert.ok(problems.some(isLoss));
   },
-);
+});

@@ -4,8 +4,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
 import { type PorticoProcess, startPortico } from '../support/portico-process.ts';
-import { withoutControls } from '../support/proof-settings.ts';
-import { copySource } from '../support/source-copy.ts';
+import { control } from '../support/source-copy.ts';
 import { standStill } from '../support/stand-still.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -111,15 +110,11 @@ for (const statement of [
   'finished_at = ?, duration = ?, ended_by = owner, owner = NULL\n    ',
   'due_at = ?, error = ?, owner = NULL\n    ',
 ]) {
-  test(`control: without its fence (${statement.trim()}) it is`, { skip: withoutControls }, async () => {
-    await using copy = await copySource([
-      {
-        file: 'src/sql/sqlite-inbox/settle.ts',
-        from: statement + fence,
-        to: statement + noFence,
-      },
-    ]);
-    const { done, later } = await stopAndGoOn(copy.main);
-    assert.notDeepEqual(later, done);
+  control(`without its fence (${statement.trim()}) it is`, {
+    edits: [{ file: 'src/sql/sqlite-inbox/settle.ts', from: statement + fence, to: statement + noFence }],
+    async find(main) {
+      const { done, later } = await stopAndGoOn(main);
+      assert.notDeepEqual(later, done);
+    },
   });
 }

@@ -7,8 +7,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { withoutPostgres } from '../support/databases.ts';
 import { type PorticoProcess, startPortico } from '../support/portico-process.ts';
 import { sharedPostgres } from '../support/postgres.ts';
-import { inFull, withoutControls } from '../support/proof-settings.ts';
-import { copySource } from '../support/source-copy.ts';
+import { inFull } from '../support/proof-settings.ts';
+import { control } from '../support/source-copy.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { send } from './kill/client.ts';
@@ -155,18 +155,18 @@ test(
   },
 );
 
-test('control: without the fence of outcomes it does not', {
+control('without the fence of outcomes it does not', {
   ...SKIP,
-  skip: SKIP.skip || withoutControls,
-}, async () => {
-  await using copy = await copySource([
+  edits: [
     {
       file: 'src/sql/postgres-inbox/settle.ts',
       from: `AND jobs.owner = given.owner AND jobs.attempts = given.attempt
         AND jobs.crashes = given.crashes`,
       to: '',
     },
-  ]);
-  const { taken, later } = await stopUnderLoad(copy.main);
-  assert.notDeepEqual(later, taken);
+  ],
+  async find(main) {
+    const { taken, later } = await stopUnderLoad(main);
+    assert.notDeepEqual(later, taken);
+  },
 });

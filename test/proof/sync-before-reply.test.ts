@@ -1,9 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { earlyAcknowledgement } from '../support/early-acknowledgement.ts';
-import { withoutControls } from '../support/proof-settings.ts';
 import { seededRandom } from '../support/random.ts';
-import { copySource, type SourceEdit } from '../support/source-copy.ts';
+import { control, earlyAcknowledgement, type SourceEdit } from '../support/source-copy.ts';
 import { withoutStrace } from '../support/strace.ts';
 import { type Recording, record } from './power-cut/recording.ts';
 
@@ -54,9 +52,12 @@ const sabotages: Readonly<Record<string, SourceEdit>> = {
 };
 
 for (const [name, edit] of Object.entries(sabotages)) {
-  test(`control: a program that ${name} is found out`, { skip: skip || withoutControls }, async () => {
-    await using copy = await copySource([edit]);
-    const recording = await record(LIFE, seededRandom(1), copy.main);
-    assert.throws(() => checkOrder(recording), /no sync of the log/);
+  control(`a program that ${name} is found out`, {
+    edits: [edit],
+    skip,
+    async find(main) {
+      const recording = await record(LIFE, seededRandom(1), main);
+      assert.throws(() => checkOrder(recording), /no sync of the log/);
+    },
   });
 }

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { cp, mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { withoutControls } from './proof-settings.ts';
 import { temporaryFolder } from './temporary-folder.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
@@ -31,14 +33,41 @@ export async function copySource(edits: readonly SourceEdit[]): Promise<SourceCo
   }
   await cp(join(ROOT, 'package.json'), join(path, 'package.json'));
   await linkPackages(path);
-  for (const { file, from, to } of edits) {
-    const target = join(path, file);
-    const parts = (await readFile(target, 'utf8')).split(from);
-    assert.equal(parts.length, 2, `${file} holds ${JSON.stringify(from)} once`);
-    await writeFile(target, parts.join(to));
-  }
+  for (const [file, text] of await edited(edits)) await writeFile(join(path, file), text);
   const rest = cleanup.move();
   return { main: join(path, 'bin/portico.js'), [Symbol.asyncDispose]: () => rest.disposeAsync() };
+}
+
+/** The texts of the edited files. Fails if an edit no longer fits. */
+async function edited(edits: readonly SourceEdit[]): Promise<ReadonlyMap<string, string>> {
+  const texts = new Map<string, string>();
+  for (const { file, from, to } of edits) {
+    const parts = (texts.get(file) ?? (await readFile(join(ROOT, file), 'utf8'))).split(from);
+    assert.equal(parts.length, 2, `${file} holds ${JSON.stringify(from)} once`);
+    texts.set(file, parts.join(to));
+  }
+  return texts;
+}
+
+interface Control {
+  readonly edits: readonly SourceEdit[];
+  readonly skip?: string | boolean;
+  readonly timeout?: number;
+  /** Checks that the proof fails on the broken program, which `main` starts. */
+  find(main: string, t: TestContext): Promise<void>;
+}
+
+/**
+ * A test of a proof: it must find a program that is broken on purpose. `npm test` only checks that the edits still
+ * fit the sources.
+ */
+export function control(what: string, { edits, find, ...options }: Control): void {
+  test(`control: ${what}`, options, async (t) => {
+    await edited(edits);
+    if (withoutControls) return t.skip(withoutControls);
+    await using copy = await copySource(edits);
+    await find(copy.main, t);
+  });
 }
 
 /** Gives a copy of the repository the packages that are installed here, and its own instead of those of the workspace. */
@@ -52,3 +81,18 @@ export async function linkPackages(copy: string): Promise<void> {
     await symlink(join('../../packages', name), join(to, '@portico', name));
   }
 }
+
+/** Acknowledges deliveries before they are committed. */
+export const earlyAcknowledgement: SourceEdit = {
+  file: 'src/sql/sqlite/open.ts',
+  from: 'inbox: sqliteInbox(reads, writer, observer),',
+  to: `inbox: ((inbox) => {
+      const append = inbox.append.bind(inbox);
+      inbox.append = async (delivery) => {
+        append(delivery).catch(() => {});
+        return 'stored';
+      };
+      inbox.appendAndClaim = async (delivery) => ({ appended: await inbox.append(delivery), jobs: [] });
+      return inbox;
+    })(sqliteInbox(reads, writer, observer)),`,
+};

@@ -19,7 +19,7 @@ import { graphqlErrors } from '../graphql/requests.ts';
 import { sdlOf, usersSchema } from '../graphql/users-schema.ts';
 import { addFrontPage } from '../http/pages.ts';
 import { backlogCheck } from '../inbox/health.ts';
-import type { DeliveriesView } from '../management/endpoints/deliveries.ts';
+import type { Deliveries } from '../inbox/operations.ts';
 import { type ExposureRules, isExposed } from '../management/guard.ts';
 import { management } from '../management/management.ts';
 import { managementErrors, NOT_FOUND, refuse } from '../management/management-errors.ts';
@@ -225,7 +225,7 @@ function recordExchanges({ doors }: AppContext): ExchangeLog {
 }
 
 /** Undefined if no door has opened the database. */
-function viewDeliveries({ config, openedDatabase }: AppContext): DeliveriesView | undefined {
+function viewDeliveries({ config, openedDatabase }: AppContext): Deliveries | undefined {
   const database = openedDatabase();
   return database && { log: database.deliveries, plan: replayPlanOf(config) };
 }

@@ -157,6 +157,24 @@ export function readFilter({ text, name, problems }: QueryTexts<FilterField>, no
   return Object.fromEntries(Object.entries(filter).filter(([, value]) => value !== undefined));
 }
 
+/** The parameters of a list of deliveries. */
+export const LIST_FIELDS = [...FILTER_FIELDS, 'limit', 'before'] as const;
+
+/**
+ * Parses the parameters of a list, which has `limit` deliveries by default and at most `max`. Errors are added to
+ * `problems`; the result is then invalid.
+ */
+export function readListQuery(
+  texts: QueryTexts<(typeof LIST_FIELDS)[number]>,
+  now: number,
+  { limit, max }: { readonly limit: number; readonly max?: number },
+) {
+  const filter = readFilter(texts, now);
+  const count = readCount(texts, 'limit', limit, max);
+  const before = readCount(texts, 'before', undefined);
+  return { filter, limit: count, ...(before !== undefined && { cursor: { before } }) };
+}
+
 /** Parses a whole number from 1 to `max`; returns `fallback` if it is absent. */
 export function readCount<F extends string, T>(
   { text, name, problems }: QueryTexts<F>,
@@ -314,29 +332,53 @@ export type ReplayPlan = (
   body: unknown,
 ) => readonly NewJob[];
 
-/** `open`: a job is still open; `no-handler`: none of its targets exists any more. */
-type ReplayResult = 'replayed' | 'not-found' | 'open' | 'no-handler';
+/** Why an action did not change a delivery. */
+export const REFUSALS = {
+  'not-found': 'There is no such delivery',
+  open: 'The delivery is still open; wait until it ends, or discard it',
+  'no-handler': 'Nothing handles this delivery now',
+  settled: 'The delivery has no open or dead jobs',
+} as const;
 
-/** `settled`: no job is open or dead. */
-type DiscardResult = 'discarded' | 'not-found' | 'settled';
+export type Refusal = keyof typeof REFUSALS;
+
+/** What operators can do to deliveries. */
+export const ACTIONS = {
+  replay: { done: 'replayed', isEligible: (status) => !isOpen(status), act: replayDelivery },
+  discard: {
+    done: 'discarded',
+    isEligible: (status) => isOpen(status) || status === 'dead',
+    act: ({ log }, id, now) => discardDelivery(log, id, now),
+  },
+} as const satisfies Readonly<Record<string, Action>>;
+
+export type ActionName = keyof typeof ACTIONS;
+
+interface Action {
+  /** The result for a changed delivery. */
+  readonly done: 'replayed' | 'discarded';
+  /** Whether it may change deliveries of this status. */
+  isEligible(status: DeliveryStatus): boolean;
+  act(deliveries: Deliveries, id: string, now: number): Promise<'replayed' | 'discarded' | Refusal>;
+}
+
+/** The deliveries of a service, and the jobs that a replay creates. */
+export interface Deliveries {
+  readonly log: DeliveryLog;
+  readonly plan: ReplayPlan;
+}
 
 /** Whether a delivery has an open job. */
-export function isOpen(status: DeliveryStatus): boolean {
+function isOpen(status: DeliveryStatus): boolean {
   return status === 'pending' || status === 'processing';
 }
 
-/** Whether a delivery has a job that can be discarded. */
-export function isDiscardable(status: DeliveryStatus): boolean {
-  return isOpen(status) || status === 'dead';
-}
-
 /** Reopens the dead jobs of a delivery, or all its jobs if none is dead. A running service then runs them. */
-export async function replayDelivery(
-  log: Pick<DeliveryLog, 'find' | 'replay'>,
-  plan: ReplayPlan,
+async function replayDelivery(
+  { log, plan }: Deliveries,
   id: string,
   now: number,
-): Promise<ReplayResult> {
+): Promise<'replayed' | Refusal> {
   const found = await log.find(id);
   if (found === undefined) return 'not-found';
   if (isOpen(found.status)) return 'open';
@@ -346,11 +388,7 @@ export async function replayDelivery(
 }
 
 /** Discards the open and dead jobs of a delivery. */
-export async function discardDelivery(
-  log: Pick<DeliveryLog, 'find' | 'discard'>,
-  id: string,
-  now: number,
-): Promise<DiscardResult> {
+async function discardDelivery(log: DeliveryLog, id: string, now: number): Promise<'discarded' | Refusal> {
   if (await log.discard(id, now)) return 'discarded';
   return (await log.find(id)) === undefined ? 'not-found' : 'settled';
 }

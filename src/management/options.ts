@@ -6,6 +6,7 @@ import type { EffectiveOption } from '../config/options-table.ts';
 import { type HealthGroupOptions, readEndpoints } from '../config/schema/endpoints.ts';
 import type { SecretTexts } from '../core/redaction.ts';
 import type { DoorApi } from '../http/openapi.ts';
+import type { Deliveries } from '../inbox/operations.ts';
 import type { HealthRegistry, Readiness } from '../telemetry/health.ts';
 import type { History } from '../telemetry/history.ts';
 import type { Loggers, LogTail } from '../telemetry/loggers.ts';
@@ -13,7 +14,6 @@ import type { Metrics } from '../telemetry/metrics.ts';
 import type { ExchangeLog, RequestTail } from '../telemetry/request-stats.ts';
 import type { ConsoleView } from './console/console-view.ts';
 import type { CustomEndpoint } from './endpoints/custom.ts';
-import type { DeliveriesView } from './endpoints/deliveries.ts';
 import { PROBE_PATHS } from './endpoints/health.ts';
 import type { Build, GitSource } from './endpoints/info.ts';
 import type { Mappings } from './endpoints/runtime.ts';
@@ -67,7 +67,7 @@ export interface DoorOptions {
   /** Records actions. Default: not recorded. */
   readonly audit?: Audit | undefined;
   /** The deliveries that /deliveries shows and replays. */
-  readonly deliveries?: DeliveriesView | undefined;
+  readonly deliveries?: Deliveries | undefined;
   /** The data of /history. */
   readonly history?: History | undefined;
   /** The data of /requests. */

@@ -78,9 +78,9 @@ test('by id: what can be replayed is, the rest is said', async () => {
   assert.equal(bad.code, 1);
   assert.deepEqual(bad.stdout.split('\n'), [
     '0 deliveries replayed.',
-    `${open[0]}: it is still open; wait until it ends, or discard it first.`,
-    `${gone[0]}: nothing handles it now.`,
-    'no\\u001bsuch: there is no such delivery.',
+    `${open[0]}: The delivery is still open; wait until it ends, or discard it.`,
+    `${gone[0]}: Nothing handles this delivery now.`,
+    'no\\u001bsuch: There is no such delivery.',
     '',
   ]);
   const json = await folder.portico('deliveries', 'replay', '--json', ...open, ...open);
@@ -106,7 +106,7 @@ test('an unhandled delivery gets the handler that there is now', async () => {
   const never = await storeDeliveries(database, 'never', 1, { jobs: [] });
   const { code, stdout } = await folder.portico('deliveries', 'replay', '--status', 'unhandled');
   assert.equal(code, 0);
-  assert.equal(stdout, '2 deliveries replayed.\n1 delivery was left: nothing handles it now.\n');
+  assert.equal(stdout, '2 deliveries replayed.\n1 delivery was left. Nothing handles this delivery now.\n');
   for (const id of late) {
     assert.deepEqual(
       (await database.deliveries.find(id))?.jobs.map(({ target, status }) => [target, status]),
@@ -153,7 +153,7 @@ test('discard: what is open or dead, nothing else', async () => {
   const open = await storeDeliveries(database, 'paid', 3);
   const { code, stdout } = await folder.portico('deliveries', 'discard', ...done, ...open.slice(0, 1));
   assert.equal(code, 1);
-  assert.equal(stdout, `1 delivery discarded.\n${done[0]}: it has no open or dead jobs.\n`);
+  assert.equal(stdout, `1 delivery discarded.\n${done[0]}: The delivery has no open or dead jobs.\n`);
   const rest = await folder.portico('deliveries', 'discard', '--event', 'paid');
   assert.equal(rest.stdout, '2 deliveries discarded.\n');
   assert.equal(await count(database, { status: 'discarded' }), 3);

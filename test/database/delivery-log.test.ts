@@ -4,17 +4,21 @@ import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import type { EventNames, NewDelivery, NewJob } from '../../src/inbox/delivery.ts';
 import {
+  ACTIONS,
   DELIVERY_STATUSES,
   type DeliveryFilter,
+  type DeliveryLog,
   type DeliveryStatus,
   deliveryPages,
-  discardDelivery,
-  replayDelivery,
+  type ReplayPlan,
 } from '../../src/inbox/operations.ts';
 import type { Database } from '../../src/sql/database.ts';
 import { engines } from '../support/databases.ts';
 import { NOW, newDelivery } from '../support/new-delivery.ts';
 import { rounds } from '../support/proof-settings.ts';
+
+const replayDelivery = (log: DeliveryLog, plan: ReplayPlan, id: string, now: number) =>
+  ACTIONS.replay.act({ log, plan }, id, now);
 
 /** Stores a delivery and brings it to a status. */
 async function stored(
@@ -385,7 +389,7 @@ for (const [engine, open] of Object.entries(engines)) {
     test('discarding ends what is open or dead, and fences off its lease', async () => {
       await using database = await open();
       const { inbox, deliveries } = database.current;
-      const discard = (id: string) => discardDelivery(deliveries, id, NOW);
+      const discard = (id: string) => ACTIONS.discard.act({ log: deliveries, plan: () => [] }, id, NOW);
       const held = await stored(database.current, 'pending', { jobs: [{ target: 't', orderKey: null }] });
       const [job] = await inbox.claim('t', 1, 'me', 5_000, { now: NOW + 1 });
       assert.ok(job);

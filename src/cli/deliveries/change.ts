@@ -1,19 +1,18 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { AuditData } from '../../access/audit.ts';
 import { replayPlanOf } from '../../app/webhook-door.ts';
-import type { Config } from '../../config/load.ts';
 import { StoreUnavailableError } from '../../core/errors.ts';
 import { printable } from '../../core/text.ts';
 import {
+  ACTIONS,
+  type ActionName,
+  type Deliveries,
   type DeliveryFilter,
   type DeliveryLog,
-  type DeliveryStatus,
   type DeliverySummary,
   deliveryPages,
-  discardDelivery,
-  isDiscardable,
-  isOpen,
-  replayDelivery,
+  REFUSALS,
+  type Refusal,
 } from '../../inbox/operations.ts';
 import { type CommandArguments, readArguments } from '../arguments.ts';
 import {
@@ -45,6 +44,9 @@ const DEAD: CommandOption = {
   description: 'All dead deliveries; the same as --status dead.',
 };
 
+/** As in "Replay 5 deliveries?". */
+const VERBS: Readonly<Record<ActionName, string>> = { replay: 'Replay', discard: 'Discard' };
+
 const BULK = { words: '[id...] [options]', maxWords: Number.POSITIVE_INFINITY };
 
 /** `portico deliveries discard`. Resolves to the exit code. */
@@ -58,13 +60,7 @@ export const discardDeliveries: Command = {
     options: [DEAD, ...FILTER_OPTIONS, ...TIME_OPTIONS, YES_OPTION, JSON_OPTION],
     examples: ['portico deliveries discard --dead --until 30d'],
   },
-  run: (argv, io) =>
-    changeDeliveries(discardDeliveries.usage, argv, io, () => ({
-      verb: 'Discard',
-      done: 'discarded',
-      eligible: isDiscardable,
-      act: (log, id) => discardDelivery(log, id, Date.now()),
-    })),
+  run: (argv, io) => changeDeliveries('discard', discardDeliveries.usage, argv, io),
 };
 
 /** `portico deliveries replay`. Resolves to the exit code. */
@@ -79,33 +75,21 @@ export const replayDeliveries: Command = {
     options: [DEAD, ...FILTER_OPTIONS, ...TIME_OPTIONS, YES_OPTION, JSON_OPTION],
     examples: ['portico deliveries replay --dead', 'portico deliveries replay --event invoice --since 2h'],
   },
-  run: (argv, io) =>
-    changeDeliveries(replayDeliveries.usage, argv, io, (config) => {
-      const plan = replayPlanOf(config);
-      return {
-        verb: 'Replay',
-        done: 'replayed',
-        eligible: (status) => !isOpen(status),
-        act: (log, id) => replayDelivery(log, plan, id, Date.now()),
-      };
-    }),
+  run: (argv, io) => changeDeliveries('replay', replayDeliveries.usage, argv, io),
 };
 
-/**
- * Runs a command that changes deliveries, named as arguments or matched by options. `action` is created from
- * the configuration. Resolves to the exit code.
- */
+/** Runs an action on deliveries, named as arguments or matched by options. Resolves to the exit code. */
 async function changeDeliveries(
+  action: ActionName,
   usage: CommandUsage,
   argv: readonly string[],
   io: CommandIo,
-  actionOf: (config: Config) => BulkAction,
 ): Promise<number> {
   const args = readArguments(usage, argv, io);
   const filter = filterOf(args);
   checkSelection(args, filter);
   const config = await args.configuration();
-  const action = actionOf(config);
+  const plan = action === 'replay' ? replayPlanOf(config) : () => [];
   await using database = await openExisting(config, 'deliveries');
   using signal = interruption(io);
   const log = database.deliveries;
@@ -118,10 +102,10 @@ async function changeDeliveries(
     : await choose(action, log, filter, args.has('--yes'), io, signal);
   if (typeof chosen === 'number') return chosen;
   const { batches, matched } = chosen;
-  if (!named && matched > 0) note(io, `${action.verb}ing ${counted(matched, 'delivery', 'deliveries')}.`);
-  const result = await runShown(action, log, batches, matched, io, signal);
+  if (!named && matched > 0) note(io, `${VERBS[action]}ing ${counted(matched, 'delivery', 'deliveries')}.`);
+  const result = await runShown(action, { log, plan }, batches, matched, io, signal);
   if (result.done > 0) {
-    await auditCommand(config.settings, database, `DELIVERIES_${action.done.toUpperCase()}`, {
+    await auditCommand(config.settings, database, `DELIVERIES_${ACTIONS[action].done.toUpperCase()}`, {
       ...textsOf(filter),
       count: result.done,
       delivery: named && ids.size === 1 ? [...ids][0] : undefined,
@@ -137,15 +121,15 @@ function textsOf(filter: DeliveryFilter): AuditData {
 
 /** Runs with a line of progress, and clears the line before anything else is printed. */
 async function runShown(
-  action: BulkAction,
-  log: DeliveryLog,
+  action: ActionName,
+  deliveries: Deliveries,
   batches: Batches,
   total: number,
   io: CommandIo,
   signal: AbortSignal,
 ): Promise<BulkResult> {
-  using progress = showProgress(io, `${action.verb}ing`, total);
-  return await runBulk(action, log, batches, signal, progress);
+  using progress = showProgress(io, `${VERBS[action]}ing`, total);
+  return await runBulk(action, deliveries, batches, signal, progress);
 }
 
 /** A selection needs ids or a filter, not both: a command never changes all deliveries by default. */
@@ -167,21 +151,21 @@ function checkSelection(args: CommandArguments, filter: DeliveryFilter): void {
  * declines.
  */
 async function choose(
-  action: BulkAction,
+  action: ActionName,
   log: DeliveryLog,
   filter: DeliveryFilter,
   yes: boolean,
   io: CommandIo,
   signal: AbortSignal,
 ): Promise<{ readonly batches: Batches; readonly matched: number } | number> {
-  const pages = await select(log, filter, ({ status }) => action.eligible(status));
+  const pages = await select(log, filter, ({ status }) => ACTIONS[action].isEligible(status));
   const matched = await countMatching(pages(), io, signal);
   if (matched === undefined) return INTERRUPTED;
   const chosen = { batches: batchesOf(pages()), matched };
   if (matched === 0 || yes) return chosen;
-  const question = `${action.verb} ${counted(matched, 'delivery', 'deliveries')}?`;
+  const question = `${VERBS[action]} ${counted(matched, 'delivery', 'deliveries')}?`;
   if (await confirmed(io, question, signal)) return chosen;
-  note(io, `Nothing was ${action.done}.`);
+  note(io, `Nothing was ${ACTIONS[action].done}.`);
   return signal.aborted ? INTERRUPTED : 1;
 }
 
@@ -195,28 +179,6 @@ async function countMatching(pages: Pages, io: CommandIo, signal: AbortSignal): 
     progress.update(count);
   }
   return count;
-}
-
-/** Why an action did not change a delivery. */
-export const REFUSALS = {
-  'not-found': 'there is no such delivery',
-  open: 'it is still open; wait until it ends, or discard it first',
-  'no-handler': 'nothing handles it now',
-  settled: 'it has no open or dead jobs',
-} as const;
-
-export type Refusal = keyof typeof REFUSALS;
-
-/** An action on many deliveries. */
-interface BulkAction {
-  /** The verb, as in "Replay 5 deliveries?". */
-  readonly verb: string;
-  /** The result of `act` for a changed delivery, and the key of the JSON summary. */
-  readonly done: 'replayed' | 'discarded';
-  /** Whether a filter may match deliveries of this status. */
-  eligible(status: DeliveryStatus): boolean;
-  /** Acts on one delivery. */
-  act(log: DeliveryLog, id: string): Promise<BulkAction['done'] | Refusal>;
 }
 
 /** Lists of ids; on SQLite each list is one transaction. */
@@ -238,8 +200,8 @@ const MAX_EXAMPLES = 10_000;
 
 /** Acts on deliveries batch by batch, until all are done, the database fails or the signal is aborted. */
 async function runBulk(
-  action: BulkAction,
-  log: DeliveryLog,
+  action: ActionName,
+  deliveries: Deliveries,
   batches: Batches,
   signal: AbortSignal,
   progress: Progress,
@@ -252,10 +214,12 @@ async function runBulk(
 
   const run = async (batch: readonly string[]) => {
     const began = performance.now();
-    const results: PromiseSettledResult<Awaited<ReturnType<BulkAction['act']>>>[] = [];
+    const results: PromiseSettledResult<'replayed' | 'discarded' | Refusal>[] = [];
     while (results.length < batch.length) {
-      const ids = batch.slice(results.length, results.length + log.maxChanges);
-      results.push(...(await Promise.allSettled(ids.map((id) => action.act(log, id)))));
+      const ids = batch.slice(results.length, results.length + deliveries.log.maxChanges);
+      results.push(
+        ...(await Promise.allSettled(ids.map((id) => ACTIONS[action].act(deliveries, id, Date.now())))),
+      );
     }
     for (const [i, result] of results.entries()) {
       if (result.status === 'rejected') {
@@ -339,7 +303,7 @@ function* namedBatches(ids: ReadonlySet<string>): Iterable<readonly string[]> {
 
 /** The outcome of a bulk operation, and how to print it. */
 interface BulkReport {
-  readonly action: BulkAction;
+  readonly action: ActionName;
   /** Number of deliveries that were named or matched. */
   readonly matched: number;
   readonly result: BulkResult;
@@ -365,7 +329,7 @@ function summaryOf({ action, matched, result }: BulkReport) {
   const { done, refused, examples, stopped } = result;
   return {
     matched,
-    [action.done]: done,
+    [ACTIONS[action].done]: done,
     refused: Object.fromEntries(refused),
     examples,
     complete: stopped === undefined,
@@ -374,10 +338,10 @@ function summaryOf({ action, matched, result }: BulkReport) {
 
 function describe({ action, matched, result, named }: BulkReport): readonly string[] {
   const { done, refused, examples, stopped } = result;
-  if (matched === 0) return [`Nothing matches; nothing was ${action.done}.`];
-  const lines = [`${counted(done, 'delivery', 'deliveries')} ${action.done}.`];
+  if (matched === 0) return [`Nothing matches; nothing was ${ACTIONS[action].done}.`];
+  const lines = [`${counted(done, 'delivery', 'deliveries')} ${ACTIONS[action].done}.`];
   for (const [reason, count] of named ? [] : refused) {
-    lines.push(`${counted(count, 'delivery was', 'deliveries were')} left: ${REFUSALS[reason]}.`);
+    lines.push(`${counted(count, 'delivery was', 'deliveries were')} left. ${REFUSALS[reason]}.`);
   }
   if (named) lines.push(...examples.map(({ id, reason }) => `${printable(id)}: ${REFUSALS[reason]}.`));
   if (stopped !== undefined) {

@@ -5,6 +5,7 @@ import {
   type QueryTexts,
   readCount,
   readFilter,
+  readListQuery,
 } from '../../inbox/operations.ts';
 import type { CommandArguments } from '../arguments.ts';
 import type { CommandOption } from '../command.ts';
@@ -51,6 +52,14 @@ export function filterOf(args: CommandArguments): DeliveryFilter {
   }
   if (problems.length > 0) throw args.misuse(...problems);
   return args.has('--dead') ? { ...filter, status: 'dead' } : filter;
+}
+
+/** The list that the options of a command describe, by default of 20 deliveries. Throws UsageError. */
+export function listOf(args: CommandArguments) {
+  const problems: string[] = [];
+  const list = readListQuery(texts(args, problems), Date.now(), { limit: 20 });
+  if (problems.length > 0) throw args.misuse(...problems);
+  return list;
 }
 
 /** The positive integer of the option `--<field>`. Throws UsageError. */

@@ -11,7 +11,7 @@ import { type Command, type CommandIo, JSON_OPTION } from '../command.ts';
 import { openExisting } from '../database/open.ts';
 import { type Column, note, print, printPainted, renderTable } from '../terminal.ts';
 import { eventText } from './cells.ts';
-import { countOf, FILTER_OPTIONS, filterOf, filterWords, TIME_OPTIONS } from './filter.ts';
+import { FILTER_OPTIONS, filterWords, listOf, TIME_OPTIONS } from './filter.ts';
 
 /** `portico deliveries list`. Resolves to the exit code. */
 export const listDeliveries: Command = {
@@ -37,14 +37,9 @@ export const listDeliveries: Command = {
 
 async function run(argv: readonly string[], io: CommandIo): Promise<number> {
   const args = readArguments(listDeliveries.usage, argv, io);
-  const filter = filterOf(args);
-  const limit = countOf(args, 'limit', 20);
-  const before = countOf(args, 'before', undefined);
+  const { filter, ...range } = listOf(args);
   await using database = await openExisting(await args.configuration(), 'deliveries');
-  const pages = deliveryPages(database.deliveries, filter, {
-    limit,
-    ...(before !== undefined && { cursor: { before } }),
-  });
+  const pages = deliveryPages(database.deliveries, filter, range);
   if (args.has('--json')) {
     await printJson(io, pages);
     return 0;
@@ -52,7 +47,7 @@ async function run(argv: readonly string[], io: CommandIo): Promise<number> {
   const { shown, next } = await printTable(io, pages);
   if (shown === 0) note(io, 'No delivery matches.');
   if (next !== undefined) {
-    const size = args.has('--limit') ? ` --limit ${limit}` : '';
+    const size = args.has('--limit') ? ` --limit ${range.limit}` : '';
     note(io, `More: portico deliveries list${filterWords(args)}${size} --before ${next}`);
   }
   return 0;

@@ -1,28 +1,21 @@
 import { HttpProblem, type Reply, type RequestContext, requestFields } from '@portico/transport';
 import { didYouMean } from '../../core/text.ts';
 import {
-  type DeliveryLog,
+  ACTIONS,
+  type ActionName,
+  type Deliveries,
   type DeliverySummary,
   deliveryPages,
   detailJson,
-  discardDelivery,
-  FILTER_FIELDS,
-  type ReplayPlan,
-  readCount,
-  readFilter,
-  replayDelivery,
+  LIST_FIELDS,
+  REFUSALS,
+  readListQuery,
   summaryJson,
 } from '../../inbox/operations.ts';
 import type { ManagementEndpoint } from '../management-endpoint.ts';
 import { jsonReply, jsonTextReply, NO_CONTENT } from '../management-errors.ts';
 import { maskText } from '../masking.ts';
 import type { DoorOptions } from '../options.ts';
-
-/** The deliveries of the webhook door, and the jobs that a replay creates. */
-export interface DeliveriesView {
-  readonly log: DeliveryLog;
-  readonly plan: ReplayPlan;
-}
 
 /** Maximum pages of the log that one request searches; the client continues with `next`. */
 const MAX_PAGES = 100;
@@ -36,21 +29,21 @@ const MAX_BODY = 64 * 1024;
  * one.
  */
 export function deliveriesEndpoint(
-  { log, plan }: DeliveriesView,
+  deliveries: Deliveries,
   { showDetails, secrets }: Pick<DoorOptions, 'showDetails' | 'secrets'>,
 ): ManagementEndpoint {
+  const { log } = deliveries;
   // Values are shown here: only authorised requests pass the guard, and without users every request is
   // authorised.
   const mask = (text: string) => maskText(text, secrets);
   const view = { shown: showDetails !== 'never', maxBodyBytes: MAX_BODY, mask };
 
   async function list(ctx: RequestContext): Promise<Reply> {
-    const { filter, limit, before } = readDeliveriesQuery(ctx.query);
-    const cursor = before === undefined ? {} : { cursor: { before } };
+    const { filter, ...range } = readQuery(ctx.query);
     const items: DeliverySummary[] = [];
     let next: number | undefined;
     let length = 0;
-    for await (const page of deliveryPages(log, filter, { limit, pages: MAX_PAGES, ...cursor })) {
+    for await (const page of deliveryPages(log, filter, { ...range, pages: MAX_PAGES })) {
       items.push(...page.items);
       next = page.next;
       length += page.items.reduce((sum, { event }) => sum + (event?.length ?? 0), 0);
@@ -69,11 +62,7 @@ export function deliveriesEndpoint(
 
   async function act(ctx: RequestContext, body: unknown): Promise<Reply> {
     const { param: id } = ctx;
-    const action = readAction(body);
-    const result =
-      action === 'replay'
-        ? await replayDelivery(log, plan, id, Date.now())
-        : await discardDelivery(log, id, Date.now());
+    const result = await ACTIONS[readAction(body)].act(deliveries, id, Date.now());
     if (result === 'not-found') throw NO_DELIVERY;
     if (result !== 'replayed' && result !== 'discarded') throw CONFLICTS[result];
     ctx.log.info({ ...requestFields(ctx), delivery: id }, `delivery ${result} on request`);
@@ -88,18 +77,14 @@ export function deliveriesEndpoint(
   };
 }
 
-const NO_DELIVERY = new HttpProblem(404, 'NO_DELIVERY', 'There is no such delivery');
+const NO_DELIVERY = new HttpProblem(404, 'NO_DELIVERY', REFUSALS['not-found']);
 const CONFLICTS = {
-  open: new HttpProblem(
-    409,
-    'DELIVERY_OPEN',
-    'The delivery is still open; wait until it ends, or discard it',
-  ),
-  'no-handler': new HttpProblem(409, 'NO_HANDLER', 'Nothing handles this delivery now'),
-  settled: new HttpProblem(409, 'DELIVERY_SETTLED', 'The delivery has no open or dead jobs'),
+  open: new HttpProblem(409, 'DELIVERY_OPEN', REFUSALS.open),
+  'no-handler': new HttpProblem(409, 'NO_HANDLER', REFUSALS['no-handler']),
+  settled: new HttpProblem(409, 'DELIVERY_SETTLED', REFUSALS.settled),
 } as const;
 
-function readAction(body: unknown): 'replay' | 'discard' {
+function readAction(body: unknown): ActionName {
   const members = typeof body === 'object' && body !== null ? Object.entries(body) : [];
   const [[name, action] = []] = members;
   if (members.length === 1 && name === 'action' && (action === 'replay' || action === 'discard'))
@@ -111,33 +96,27 @@ function readAction(body: unknown): 'replay' | 'discard' {
   );
 }
 
-const FIELDS = [...FILTER_FIELDS, 'limit', 'before'] as const;
-const DEFAULT_LIMIT = 100;
-const MAX_LIMIT = 1_000;
+const LIMITS = { limit: 100, max: 1_000 } as const;
 
 /** Parses the query of a list of deliveries. Throws an HttpProblem with status 400 that names all errors. */
-function readDeliveriesQuery(query: Readonly<Record<string, unknown>>) {
+function readQuery(query: Readonly<Record<string, unknown>>) {
   const problems: string[] = [];
   for (const [name, value] of Object.entries(query)) {
-    if (!FIELDS.some((field) => field === name)) {
+    if (!LIST_FIELDS.some((field) => field === name)) {
       problems.push(
-        `There is no such parameter${didYouMean(name, FIELDS) || `; there are ${FIELDS.join(', ')}`}`,
+        `There is no such parameter${didYouMean(name, LIST_FIELDS) || `; there are ${LIST_FIELDS.join(', ')}`}`,
       );
     } else if (typeof value !== 'string') problems.push(`${name} is given more than once`);
   }
   const texts = {
-    text: (field: (typeof FIELDS)[number]) => {
+    text: (field: (typeof LIST_FIELDS)[number]) => {
       const value = query[field];
       return typeof value === 'string' ? value : undefined;
     },
     name: (field: string) => field,
     problems,
   };
-  const read = {
-    filter: readFilter(texts, Date.now()),
-    limit: readCount(texts, 'limit', DEFAULT_LIMIT, MAX_LIMIT),
-    before: readCount(texts, 'before', undefined),
-  };
+  const read = readListQuery(texts, Date.now(), LIMITS);
   if (problems.length > 0) throw new HttpProblem(400, 'DELIVERY_QUERY', problems.join('; '));
   return read;
 }

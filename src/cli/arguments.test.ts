@@ -10,12 +10,9 @@ const usage: CommandUsage = {
   words: '<id>',
   maxWords: 1,
   about: '',
-  options: [
-    { flag: '--status', value: 'word', description: '' },
-    { flag: '--secret', value: 'text', secret: true, description: '' },
-    { flag: '--header', value: 'text', repeatable: true, description: '' },
-    { flag: '--json', description: '' },
-  ],
+  options: { '--status <word>': '', '--secret <text>': '', '--header <text>': '', '--json': '' },
+  secret: ['--secret'],
+  repeatable: ['--header'],
 };
 const read = (...argv: readonly string[]) => readArguments(usage, argv, { env: {} });
 

@@ -1,5 +1,11 @@
 import type { Config } from '../config/load.ts';
-import { type Argument, configRules, type OptionRules, parseArguments } from '../config/sources.ts';
+import {
+  type Argument,
+  configRules,
+  type OptionRule,
+  type OptionRules,
+  parseArguments,
+} from '../config/sources.ts';
 import { type CommandIo, type CommandUsage, UsageError } from './command.ts';
 
 /** The parsed arguments of a command. */
@@ -29,9 +35,19 @@ export function readArguments(
   argv: readonly string[],
   { env }: Pick<CommandIo, 'env'>,
 ): CommandArguments {
-  const { topic, options, maxWords = 0, standalone = false } = usage;
+  const { topic, options, secret = [], repeatable = [], maxWords = 0, standalone = false } = usage;
   const shared: OptionRules = standalone ? new Map() : configRules;
-  const own = options.map((option) => [option.flag, option] as const);
+  const own = Object.keys(options).map((head): [string, OptionRule] => {
+    const [flag = '', value] = head.split(/ <|>$/);
+    return [
+      flag,
+      {
+        ...(value !== undefined && { value }),
+        secret: secret.includes(flag),
+        repeatable: repeatable.includes(flag),
+      },
+    ];
+  });
   const found = parseArguments(argv, new Map([...own, ...shared]), topic);
   const misuse = (...problems: readonly string[]) => new UsageError(problems, topic);
 

@@ -1,5 +1,4 @@
 import type { Readable, Writable } from 'node:stream';
-import type { OptionRule } from '../config/sources.ts';
 import { ExpectedError } from '../core/errors.ts';
 
 /** What `portico` runs for a command or subcommand. */
@@ -28,12 +27,6 @@ export interface CommandEntry {
   readonly run?: Command['run'];
 }
 
-/** An option of one command. */
-export interface CommandOption extends OptionRule {
-  readonly flag: string;
-  readonly description: string;
-}
-
 /** How a command is called. */
 export interface CommandUsage {
   /** The command with its subcommand, as written after `portico` and `portico help`. */
@@ -43,7 +36,12 @@ export interface CommandUsage {
   /** Maximum number of positional words. Default: 0. */
   readonly maxWords?: number;
   readonly about: string;
-  readonly options: readonly CommandOption[];
+  /** The descriptions of the options; `--limit <n>` takes a value, `--json` none. */
+  readonly options: Readonly<Record<string, string>>;
+  /** The options whose values are secrets. */
+  readonly secret?: readonly string[];
+  /** The options that can be given more than once. */
+  readonly repeatable?: readonly string[];
   readonly examples?: readonly string[];
   /** Whether it reads no configuration, and so accepts none of its options. Default: false. */
   readonly standalone?: boolean;
@@ -63,16 +61,10 @@ export interface CommandIo {
 }
 
 /** The option of commands that can print JSON. */
-export const JSON_OPTION: CommandOption = {
-  flag: '--json',
-  description: 'Prints one JSON document instead of text.',
-};
+export const JSON_OPTION = { '--json': 'Prints one JSON document instead of text.' };
 
 /** The option that answers the question that a command would ask on a terminal. */
-export const YES_OPTION: CommandOption = {
-  flag: '--yes',
-  description: 'Skips the confirmation on a terminal.',
-};
+export const YES_OPTION = { '--yes': 'Skips the confirmation on a terminal.' };
 
 /** A command was called wrongly; it ends with this message and exit code 2. */
 export class UsageError extends ExpectedError {

@@ -16,7 +16,7 @@ export const hashPasswordCommand: Command = {
     maxWords: Number.POSITIVE_INFINITY,
     about:
       'Asks for a password twice, or reads it from standard input, and prints its scrypt hash for MANAGEMENT_PASSWORD.',
-    options: [{ flag: '--argon2id', description: 'Hashes with Argon2id instead of scrypt.' }],
+    options: { '--argon2id': 'Hashes with Argon2id instead of scrypt.' },
     standalone: true,
   },
   run,

@@ -28,19 +28,11 @@ export const health: Command = {
       'Checks whether the service of this configuration is ready: asks /readyz of the management door or, if that is ' +
       'closed, connects to the other doors. Exit code 0: ready. Exit code 1: not ready; standard error has the ' +
       'reason. A wrong option exits with 1 too, because container engines know no other code.',
-    options: [
-      {
-        flag: '--url',
-        value: 'url',
-        description:
-          'URL to ask; without a path /readyz there. [default: the management door of the configuration]',
-      },
-      {
-        flag: '--timeout',
-        value: 'ms',
-        description: 'Time limit from the start of the command, in milliseconds. [default: 5000]',
-      },
-    ],
+    options: {
+      '--url <url>':
+        'URL to ask; without a path /readyz there. [default: the management door of the configuration]',
+      '--timeout <ms>': 'Time limit from the start of the command, in milliseconds. [default: 5000]',
+    },
     examples: ['portico health', 'portico health --url http://127.0.0.1:8080 --timeout 1000'],
   },
   run,

@@ -37,10 +37,7 @@ function sectionOf({ topic, words, about, options, examples = [] }: CommandUsage
     title: `Usage: portico ${topic} ${words}`,
     about,
     lines: [
-      ...options.map(({ flag, value, description }) => ({
-        head: value === undefined ? flag : `${flag} <${value}>`,
-        text: description,
-      })),
+      ...Object.entries(options).map(([head, text]) => ({ head, text })),
       ...examples.map((example) => ({ head: `Try: ${example}`, text: '' })),
     ],
   };

@@ -43,15 +43,12 @@ export const init: Command = {
     about:
       'Writes portico.config.mts with a handler, a health check and an endpoint into a folder, the current one by ' +
       'default. It overwrites nothing.',
-    options: [
-      {
-        flag: '--package',
-        description:
-          'Also writes a package.json, if there is none, that depends on this package, so "npm install" and "npm start" ' +
-          'start the service.',
-      },
-      YES_OPTION,
-    ],
+    options: {
+      '--package':
+        'Also writes a package.json, if there is none, that depends on this package, so "npm install" and "npm start" ' +
+        'start the service.',
+      ...YES_OPTION,
+    },
     examples: ['portico init --yes', 'portico init my-service --package --yes'],
     standalone: true,
   },

@@ -40,64 +40,26 @@ export const send: Command = {
     about:
       'Sends a delivery to a receiver, signed as its sender would. Without options it goes to /webhook of the webhook ' +
       'door of this configuration, with its token.',
-    options: [
-      {
-        flag: '--source',
-        value: 'name',
-        description: 'Source in webhook.sources whose scheme, secret and layout to use.',
-      },
-      {
-        flag: '--url',
-        value: 'url',
-        description: 'URL of another receiver; without a path the webhook door there.',
-      },
-      {
-        flag: '--scheme',
-        value: 'word',
-        description:
-          'Signature scheme: standard, github, stripe, slack, hmac, token or none. [default: that of --source, else token]',
-      },
-      { flag: '--secret', value: 'text', secret: true, description: 'Secret to sign with.' },
-      { flag: '--secret-file', value: 'file', description: 'File with the secret to sign with.' },
-      {
-        flag: '--signature-header',
-        value: 'name',
-        description: 'Header for the signature with --scheme hmac, or for the token with --scheme token.',
-      },
-      {
-        flag: '--event',
-        value: 'name',
-        description: "Event, by the sender's name or the name in Portico. [default: test]",
-      },
-      {
-        flag: '--data',
-        value: 'json',
-        description: 'Data of the event: JSON, @file, or - for standard input. [default: {}]',
-      },
-      {
-        flag: '--body',
-        value: 'json',
-        description: 'Whole body, sent byte for byte, instead of --data: JSON, @file, or -.',
-      },
-      {
-        flag: '--header',
-        value: 'name: text',
-        repeatable: true,
-        description: 'Additional header; can be given more than once.',
-      },
-      {
-        flag: '--id',
-        value: 'text',
-        description:
-          'Id of the delivery; receivers use it to recognise duplicates. [default: a new one for each delivery]',
-      },
-      {
-        flag: '--count',
-        value: 'n',
-        description: 'Number of deliveries, sent one at a time. [default: 1]',
-      },
-      JSON_OPTION,
-    ],
+    options: {
+      '--source <name>': 'Source in webhook.sources whose scheme, secret and layout to use.',
+      '--url <url>': 'URL of another receiver; without a path the webhook door there.',
+      '--scheme <word>':
+        'Signature scheme: standard, github, stripe, slack, hmac, token or none. [default: that of --source, else token]',
+      '--secret <text>': 'Secret to sign with.',
+      '--secret-file <file>': 'File with the secret to sign with.',
+      '--signature-header <name>':
+        'Header for the signature with --scheme hmac, or for the token with --scheme token.',
+      '--event <name>': "Event, by the sender's name or the name in Portico. [default: test]",
+      '--data <json>': 'Data of the event: JSON, @file, or - for standard input. [default: {}]',
+      '--body <json>': 'Whole body, sent byte for byte, instead of --data: JSON, @file, or -.',
+      '--header <name: text>': 'Additional header; can be given more than once.',
+      '--id <text>':
+        'Id of the delivery; receivers use it to recognise duplicates. [default: a new one for each delivery]',
+      '--count <n>': 'Number of deliveries, sent one at a time. [default: 1]',
+      ...JSON_OPTION,
+    },
+    secret: ['--secret'],
+    repeatable: ['--header'],
     examples: [
       `portico send --event new_commit --data '{"sha":"c0ffee"}'`,
       'portico send --source github --event push --data @push.json',

@@ -24,15 +24,11 @@ export const createToken: Command = {
     about:
       'Creates a token for REST and GraphQL and prints it once: the database stores only its digest. Running services accept ' +
       'it at once.',
-    options: [
-      { flag: '--scopes', value: 'list', description: 'Scopes of the token, separated by commas.' },
-      {
-        flag: '--expires',
-        value: 'time',
-        description: 'Expiry: days such as 90d, or a time such as 2027-01-31. [default: never]',
-      },
-      JSON_OPTION,
-    ],
+    options: {
+      '--scopes <list>': 'Scopes of the token, separated by commas.',
+      '--expires <time>': 'Expiry: days such as 90d, or a time such as 2027-01-31. [default: never]',
+      ...JSON_OPTION,
+    },
     examples: ['portico tokens create ci --scopes users:read,users:write --expires 90d'],
   },
   run: create,
@@ -95,7 +91,7 @@ export const listTokens: Command = {
     topic: 'tokens list',
     words: '[options]',
     about: 'Lists the tokens of the database, with their last use, which is up to a minute old.',
-    options: [{ flag: '--all', description: 'Includes revoked tokens.' }, JSON_OPTION],
+    options: { '--all': 'Includes revoked tokens.', ...JSON_OPTION },
   },
   run: list,
 };
@@ -144,7 +140,7 @@ export const revokeToken: Command = {
     words: '<name...> [options]',
     maxWords: Number.POSITIVE_INFINITY,
     about: 'Revokes tokens by name. Running services refuse them within 5 seconds.',
-    options: [],
+    options: {},
   },
   run: revoke,
 };

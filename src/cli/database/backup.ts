@@ -30,7 +30,7 @@ export const backup: Command = {
       'Writes a consistent backup of an SQLite database, whether or not the service runs, and checks its integrity and ' +
       'the number of rows of each table. Without a file it goes to BACKUP_FOLDER under a name with the time. For ' +
       'PostgreSQL it prints the pg_dump to run.',
-    options: [JSON_OPTION],
+    options: { ...JSON_OPTION },
     examples: ['portico backup', 'portico backup /mnt/backups/portico.db'],
   },
   run: runBackup,
@@ -95,7 +95,7 @@ export const restore: Command = {
     about:
       'Copies and checks a backup, then replaces the SQLite database with it. No service may run on the database ' +
       'meanwhile. The previous database is kept beside it. For PostgreSQL it prints the pg_restore to run.',
-    options: [YES_OPTION, JSON_OPTION],
+    options: { ...YES_OPTION, ...JSON_OPTION },
     examples: ['portico restore backups/portico-2026-01-31T14-00-00Z.db'],
   },
   run: runRestore,

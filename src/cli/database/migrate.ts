@@ -17,13 +17,10 @@ export const migrate: Command = {
     about:
       'Brings the schema of the database up to date, as every start does without --no-migrate. ' +
       'Concurrent calls run each migration once. Exit code 0: the schema is up to date.',
-    options: [
-      {
-        flag: '--check',
-        description: 'Lists missing migrations and writes nothing. Exit code 3: migrations are missing.',
-      },
-      JSON_OPTION,
-    ],
+    options: {
+      '--check': 'Lists missing migrations and writes nothing. Exit code 3: migrations are missing.',
+      ...JSON_OPTION,
+    },
     examples: ['portico migrate --check', 'portico migrate --database-url postgres://portico@db/portico'],
   },
   run,

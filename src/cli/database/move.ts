@@ -26,22 +26,13 @@ export const move: Command = {
       'Copies users and deliveries with their ids, jobs and order into an empty database of any engine, and compares ' +
       'both. No service may run on either database meanwhile. To resume an interrupted move, run it again with the ' +
       'same arguments; until it is complete, no service starts on the target. The source stays unchanged.',
-    options: [
-      {
-        flag: '--from',
-        value: 'url',
-        secret: true,
-        description: 'Source: sqlite:<file> or postgres://... [default: the database of the configuration]',
-      },
-      {
-        flag: '--to',
-        value: 'url',
-        secret: true,
-        description: 'Target: sqlite:<file>, created if missing, or postgres://...',
-      },
-      { flag: '--restart', description: 'Deletes what an interrupted move has copied, and starts over.' },
-      JSON_OPTION,
-    ],
+    options: {
+      '--from <url>': 'Source: sqlite:<file> or postgres://... [default: the database of the configuration]',
+      '--to <url>': 'Target: sqlite:<file>, created if missing, or postgres://...',
+      '--restart': 'Deletes what an interrupted move has copied, and starts over.',
+      ...JSON_OPTION,
+    },
+    secret: ['--from', '--to'],
     examples: [
       'portico move --from sqlite:portico.db --to postgres://portico@db/portico',
       'portico move --from postgres://portico@db/portico --to sqlite:portico.db',

@@ -18,7 +18,6 @@ import { type CommandArguments, readArguments } from '../arguments.ts';
 import {
   type Command,
   type CommandIo,
-  type CommandOption,
   type CommandUsage,
   JSON_OPTION,
   UsageError,
@@ -39,10 +38,7 @@ import {
 import { eventText } from './cells.ts';
 import { FILTER_OPTIONS, filterOf, NAMING, TIME_OPTIONS } from './filter.ts';
 
-const DEAD: CommandOption = {
-  flag: '--dead',
-  description: 'All dead deliveries; the same as --status dead.',
-};
+const DEAD = { '--dead': 'All dead deliveries; the same as --status dead.' };
 
 /** As in "Replay 5 deliveries?". */
 const VERBS: Readonly<Record<ActionName, string>> = { replay: 'Replay', discard: 'Discard' };
@@ -57,7 +53,7 @@ export const discardDeliveries: Command = {
     about:
       `Discards the open and dead jobs of deliveries, each named by ${NAMING}, or matched by options. The deliveries stay in the ` +
       'list and can be replayed.',
-    options: [DEAD, ...FILTER_OPTIONS, ...TIME_OPTIONS, YES_OPTION, JSON_OPTION],
+    options: { ...DEAD, ...FILTER_OPTIONS, ...TIME_OPTIONS, ...YES_OPTION, ...JSON_OPTION },
     examples: ['portico deliveries discard --dead --until 30d'],
   },
   run: (argv, io) => changeDeliveries('discard', discardDeliveries.usage, argv, io),
@@ -72,7 +68,7 @@ export const replayDeliveries: Command = {
       `Replays deliveries, each named by ${NAMING}, or matched by options. Replaying a dead delivery retries only its failed jobs, ` +
       'replaying any other runs all its jobs. Open deliveries are skipped. A running service starts the jobs ' +
       'within a second, a stopped one when it starts.',
-    options: [DEAD, ...FILTER_OPTIONS, ...TIME_OPTIONS, YES_OPTION, JSON_OPTION],
+    options: { ...DEAD, ...FILTER_OPTIONS, ...TIME_OPTIONS, ...YES_OPTION, ...JSON_OPTION },
     examples: ['portico deliveries replay --dead', 'portico deliveries replay --event invoice --since 2h'],
   },
   run: (argv, io) => changeDeliveries('replay', replayDeliveries.usage, argv, io),

@@ -8,37 +8,20 @@ import {
   readListQuery,
 } from '../../inbox/operations.ts';
 import type { CommandArguments } from '../arguments.ts';
-import type { CommandOption } from '../command.ts';
 
 /** The options that select deliveries by what they are. */
-export const FILTER_OPTIONS: readonly CommandOption[] = [
-  {
-    flag: '--status',
-    value: 'status',
-    description: 'Status of the deliveries: unhandled, processing, pending, dead, done or discarded.',
-  },
-  {
-    flag: '--event',
-    value: 'name',
-    description: "Event of the deliveries, by the sender's name or the name in Portico.",
-  },
-  {
-    flag: '--source',
-    value: 'name',
-    description: 'Source of the deliveries; "" for those sent to /webhook.',
-  },
-];
+export const FILTER_OPTIONS = {
+  '--status <status>': 'Status of the deliveries: unhandled, processing, pending, dead, done or discarded.',
+  '--event <name>': "Event of the deliveries, by the sender's name or the name in Portico.",
+  '--source <name>': 'Source of the deliveries; "" for those sent to /webhook.',
+};
 /** The options that select deliveries by their time of receipt and text. */
-export const TIME_OPTIONS: readonly CommandOption[] = [
-  {
-    flag: '--since',
-    value: 'time',
-    description:
-      'Earliest time of receipt: ISO 8601 (local time unless a zone is given), or an age like 15m, 2h or 3d.',
-  },
-  { flag: '--text', value: 'text', description: 'Text in the body of the deliveries, case-sensitive.' },
-  { flag: '--until', value: 'time', description: 'Time of receipt before which deliveries match.' },
-];
+export const TIME_OPTIONS = {
+  '--since <time>':
+    'Earliest time of receipt: ISO 8601 (local time unless a zone is given), or an age like 15m, 2h or 3d.',
+  '--text <text>': 'Text in the body of the deliveries, case-sensitive.',
+  '--until <time>': 'Time of receipt before which deliveries match.',
+};
 
 /** How `deliveries show` and the bulk commands name a delivery. */
 export const NAMING = "its id, the beginning of it, or the sender's id";

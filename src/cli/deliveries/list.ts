@@ -19,17 +19,13 @@ export const listDeliveries: Command = {
     topic: 'deliveries list',
     words: '[options]',
     about: 'Lists deliveries, newest first.',
-    options: [
+    options: {
       ...FILTER_OPTIONS,
       ...TIME_OPTIONS,
-      { flag: '--limit', value: 'n', description: 'Maximum number of deliveries. [default: 20]' },
-      {
-        flag: '--before',
-        value: 'n',
-        description: 'Number where the next page begins, as printed at the end of a page.',
-      },
-      JSON_OPTION,
-    ],
+      '--limit <n>': 'Maximum number of deliveries. [default: 20]',
+      '--before <n>': 'Number where the next page begins, as printed at the end of a page.',
+      ...JSON_OPTION,
+    },
     examples: ['portico deliveries list --status dead --since 2h'],
   },
   run,

@@ -18,10 +18,7 @@ export const showDelivery: Command = {
     words: '<id> [options]',
     maxWords: 1,
     about: `Shows one delivery, named by ${NAMING}: its jobs, their attempts and errors, and the body.`,
-    options: [
-      { flag: '--raw', description: 'Writes only the body, byte for byte as received.' },
-      JSON_OPTION,
-    ],
+    options: { '--raw': 'Writes only the body, byte for byte as received.', ...JSON_OPTION },
   },
   run,
 };

@@ -28,10 +28,7 @@ export const tailDeliveries: Command = {
     words: '[options]',
     about:
       'Follows new deliveries until Ctrl+C. With --status it shows each delivery when it gets that status.',
-    options: [
-      ...FILTER_OPTIONS,
-      { flag: '--json', description: 'Prints one JSON document per line instead of text.' },
-    ],
+    options: { ...FILTER_OPTIONS, '--json': 'Prints one JSON document per line instead of text.' },
     examples: ['portico deliveries tail --status dead'],
   },
   run,

@@ -29,15 +29,11 @@ export const exportCommand: Command = {
     about:
       'Writes all users into a file, or to standard output. An interrupted export continues if you run it again with ' +
       'the same file; until it is complete, the users are in a file with .part after its name.',
-    options: [
-      {
-        flag: '--format',
-        value: 'word',
-        description: 'Format: csv or ndjson. [default: by the name of the file, or ndjson]',
-      },
-      { flag: '--restart', description: 'Starts an interrupted export over.' },
-      { flag: '--json', description: 'Prints one JSON document instead of text; needs a file.' },
-    ],
+    options: {
+      '--format <word>': 'Format: csv or ndjson. [default: by the name of the file, or ndjson]',
+      '--restart': 'Starts an interrupted export over.',
+      '--json': 'Prints one JSON document instead of text; needs a file.',
+    },
     examples: ['portico users export users.csv'],
   },
   run,

@@ -31,24 +31,13 @@ export const importCommand: Command = {
       'is validated like a single create; refused lines are listed, and the others are stored. Progress is recorded ' +
       'with the users: an interrupted import continues if you run it again with the same file, and an imported file ' +
       'is not imported again. Exit code 1: lines were refused.',
-    options: [
-      {
-        flag: '--format',
-        value: 'word',
-        description: 'Format: csv, ndjson or json, which is an array. [default: by the name of the file]',
-      },
-      {
-        flag: '--transaction',
-        description: 'Stores all users in one transaction, at most 50,000, or none if a line is refused.',
-      },
-      {
-        flag: '--key',
-        value: 'text',
-        description: 'Name under which the import can be resumed. [default: a digest of the file]',
-      },
-      { flag: '--again', description: 'Imports the file again even if it was imported before.' },
-      JSON_OPTION,
-    ],
+    options: {
+      '--format <word>': 'Format: csv, ndjson or json, which is an array. [default: by the name of the file]',
+      '--transaction': 'Stores all users in one transaction, at most 50,000, or none if a line is refused.',
+      '--key <text>': 'Name under which the import can be resumed. [default: a digest of the file]',
+      '--again': 'Imports the file again even if it was imported before.',
+      ...JSON_OPTION,
+    },
     examples: [
       'portico users import users.csv',
       'zcat users.ndjson.gz | portico users import - --format ndjson',

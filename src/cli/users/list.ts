@@ -26,12 +26,12 @@ export const listUsers: Command = {
     topic: 'users list',
     words: '[options]',
     about: 'Lists users in the order of their ids.',
-    options: [
-      { flag: '--find', value: 'text', description: 'Text that the name or the email contains.' },
-      { flag: '--limit', value: 'n', description: 'Maximum number of users, up to 1,000. [default: 20]' },
-      { flag: '--after', value: 'id', description: 'Id after which the list begins.' },
-      JSON_OPTION,
-    ],
+    options: {
+      '--find <text>': 'Text that the name or the email contains.',
+      '--limit <n>': 'Maximum number of users, up to 1,000. [default: 20]',
+      '--after <id>': 'Id after which the list begins.',
+      ...JSON_OPTION,
+    },
     examples: ['portico users list --find @example.com'],
   },
   run,

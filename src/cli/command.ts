@@ -23,7 +23,7 @@ export interface CommandEntry {
   readonly load?: LoadCommand;
   /** The subcommands by name. */
   readonly parts?: Readonly<Record<string, LoadCommand>>;
-  /** Runs a command without options of its own. */
+  /** Runs a command that has no usage. */
   readonly run?: Command['run'];
 }
 

@@ -15,7 +15,7 @@ import { MEDIA_TYPES } from '../management-errors.ts';
 /**
  * A schema in short. A text names types, separated by `|`, or a schema of the document (`#Health`), and may have a
  * description (`integer: Since the start.`); `one of UP DOWN` and `integer 1..60` restrict it. An object has members, optional ones with `?` after their names; a list
- * of one is a list, and an object whose one member is `*` has arbitrary names. A function returns any other schema.
+ * of one is a list, and an object with the one member `*` has arbitrary names. A function returns any other schema.
  */
 export type Shape = string | readonly [Shape] | { readonly [member: string]: Shape } | (() => Schema);
 

@@ -31,7 +31,7 @@ export async function openPostgresEngine(url: string, which: 'source' | 'target'
   try {
     await using opening = new AsyncDisposableStack();
     const connection = opening.use(await openFirst(url));
-    // The name does not count as a service. There are no time limits, because it may wait long for the other end.
+    // The name does not count as a service. It has no time limits, because it may wait long for the other end.
     const text = `
       SET application_name = 'portico move'; SET statement_timeout = 0; SET lock_timeout = 10000;
       SET idle_in_transaction_session_timeout = 0`;

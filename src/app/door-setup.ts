@@ -71,7 +71,7 @@ export function addSetup(app: FastifyInstance, options: SetupOptions): ExplainFa
     };
     const [, method, url] =
       (code === 'FST_ERR_DUPLICATED_ROUTE' &&
-        /Method '(\w+)' already declared for route '([^']+)'/.exec(String(message))) ||
+        /Method '\W*(\w+).*?' already declared for route '([^']+)'/.exec(String(message))) ||
       [];
     if (url !== undefined)
       return `${name} adds ${method} ${url}, which the door has already; choose another path`;

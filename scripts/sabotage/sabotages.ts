@@ -737,6 +737,24 @@ export const SABOTAGES: readonly Sabotage[] = [
     test: 'test/database/user-relay.test.ts',
   },
   {
+    promise: 'Plans of statements on PostgreSQL do not depend on statistics',
+    change: 'rows of a subquery are joined',
+    file: 'src/sql/stores/sql.ts',
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: the source has it
+    from: '`${column} = ANY (ARRAY(${query}))`',
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: the source has it
+    to: '`${column} IN (${query})`',
+    test: 'test/database/shared-plans.test.ts',
+  },
+  {
+    promise: 'Without its checkpoint a delivery of a producer is not stored on SQLite',
+    change: 'the append does not require the move',
+    file: 'src/sql/sqlite-inbox/pruner.ts',
+    from: 'if (changes.get()?.n === 0) throw new Error(NOTHING_CHANGED);',
+    to: '',
+    test: 'test/database/checkpoints.test.ts',
+  },
+  {
     promise: 'Exactly one process stores a scheduled delivery',
     change: 'each process moves the mark',
     file: 'src/sql/stores/producers.ts',

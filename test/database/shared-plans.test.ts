@@ -6,6 +6,7 @@ import { describe, test } from 'node:test';
 import { openDatabase } from '../../src/sql/open.ts';
 import { Connection } from '../../src/sql/postgres-pool/connection.ts';
 import { migrate } from '../../src/sql/sqlite/migrate.ts';
+import { indexUsers } from '../../src/sql/sqlite/user-lists.ts';
 import { SHARED_QUERIES } from '../../src/sql/stores/queries.ts';
 import type { Query } from '../../src/sql/stores/sql.ts';
 import { postgresDatabase, withoutPostgres } from '../support/databases.ts';
@@ -106,7 +107,22 @@ const PLANS: Readonly<Record<string, Plan>> = {
   // The first hundred.
   'producers.oldestEnqueued': { both: ['enqueued.key*'] },
   'producers.takeEnqueued': { both: ['enqueued.key'] },
+  'users.beginImport': {},
+  'users.change': { both: ['users.key'] },
+  'users.exists': { both: ['users.key'] },
+  'users.expireImports': {},
+  'users.expireKeys': { both: ['idempotency_keys.key', 'idempotency_keys_expiry'] },
+  'users.firstTaken': {
+    sqlite: ['users_email_unique'],
+    postgres: ['users_email_unique'],
+    postgresEmpty: ['users_email_unique*'],
+  },
+  'users.moveImport': {},
+  'users.readKey': { both: ['idempotency_keys.key'] },
+  'users.removeIf': { both: ['users.key'] },
 };
+
+const INDEXES = { search: 'none', uniqueEmail: true } as const;
 
 /** Fills a table with so many rows, so that the planner of PostgreSQL has another idea of it. */
 const MANY = 20_000;
@@ -157,11 +173,12 @@ function sqliteIndexes(db: DatabaseSync, text: string): readonly string[] {
   const lines = db.prepare(`EXPLAIN QUERY PLAN ${text}`).all();
   return lines.flatMap(({ detail }) => {
     const [, how, name = '', index] =
-      /^(SEARCH|SCAN) (\w+)(?: USING (?:COVERING )?(?:INDEX (\w+)|INTEGER PRIMARY KEY))?/.exec(
+      /^(SEARCH|SCAN) (\w+)(?: EXISTS)?(?: USING (?:COVERING )?(?:INDEX (\w+)|INTEGER PRIMARY KEY))?/.exec(
         String(detail),
       ) ?? [];
     const table = aliases.get(name);
     if (table === undefined) return [];
+    assert.doesNotMatch(String(detail), / AUTOMATIC /);
     const own = index?.startsWith('sqlite_autoindex_') ? `${table}.unique` : (index ?? `${table}.key`);
     return how === 'SCAN' ? [`${own}*`] : [own];
   });
@@ -187,6 +204,7 @@ test('the plan of every statement of both engines is listed', () => {
 test('SQLite runs each by its indexes', () => {
   using db = new DatabaseSync(':memory:');
   migrate(db);
+  indexUsers(db, INDEXES);
   const used = (text: string) => sorted(sqliteIndexes(db, text));
   for (const { name, sqlite } of SHARED_QUERIES) {
     assert.deepEqual(used(sqlite), expected(name, 'sqlite'), name);
@@ -197,7 +215,7 @@ test('SQLite runs each by its indexes', () => {
 describe('PostgreSQL', { skip: withoutPostgres ?? false }, () => {
   test('runs each by the same indexes, whatever it knows about the tables', async () => {
     const url = await postgresDatabase();
-    await using database = await openDatabase(url);
+    await using database = await openDatabase(url, { userIndexes: INDEXES });
     assert.equal(await database.users.lastId(), 0);
     await using connection = await Connection.open(url);
     const used = async (text: string) => {

@@ -1,8 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { DELIVERY_BYTES } from '../inbox-sql.ts';
 import { requireNothingPending } from '../migration-files.ts';
 import { migrate, pendingMigrations } from '../postgres/migrate.ts';
 import { storable, stored } from '../postgres/text.ts';
-import { DELIVERY_BYTES, packBodies, resize } from '../postgres-inbox/append.ts';
+import { packBodies, resize } from '../postgres-inbox/append.ts';
 import type { Connection, Row } from '../postgres-pool/connection.ts';
 import { openFailure, openFirst } from '../postgres-pool/connector.ts';
 import { sqlState } from '../postgres-pool/faults.ts';

@@ -1,19 +1,15 @@
 import type { ClaimedJob, NewDelivery } from '../../inbox/delivery.ts';
 import type { Appended, AppendedAndClaimed, HandOver } from '../../inbox/inbox.ts';
-import { DELIVERY_OVERHEAD, HEAD_START } from '../inbox-sql.ts';
+import { DELIVERY_BYTES, DELIVERY_OVERHEAD, HEAD_START } from '../inbox-sql.ts';
 import type { Notifier } from '../postgres/notifier.ts';
 import type { PostgresSql } from '../postgres/sql.ts';
 import { storable, storableKey, stored } from '../postgres/text.ts';
 import type { Server } from '../postgres-pool/server.ts';
 import type { ConditionalAppends } from '../stores/producers.ts';
-import { type Row, SERVER_NOW, type Step } from '../stores/sql.ts';
-import { notAhead } from './server-clock.ts';
+import { POSTGRES, type Row, SERVER_NOW, type Step } from '../stores/sql.ts';
 
 /** Number of rows in the table of sizes; several, so that processes do not contend for one. */
 const SIZE_PARTS = 64;
-
-/** The size of a delivery's body and headers, in bytes. */
-export const DELIVERY_BYTES = 'octet_length(body) + coalesce(octet_length(headers), 0)';
 
 /**
  * SQL that adds the sizes of the rows of `from`, in its column `bytes`, to the size of the inbox, or
@@ -78,7 +74,7 @@ const append = (name: string, jobs: (typeof JOBS)[keyof typeof JOBS]) => ({
       RETURNING seq, id, received_at, ${DELIVERY_BYTES} AS bytes),
     added AS (
       INSERT INTO jobs (delivery, due_at, target, order_key, run_at, priority${jobs.columns})
-      SELECT stored.seq, coalesce(${jobs.lease}jobs.run_at, ${notAhead('stored.received_at')} - ${HEAD_START}),
+      SELECT stored.seq, coalesce(${jobs.lease}jobs.run_at, ${POSTGRES.notAhead('stored.received_at')} - ${HEAD_START}),
         jobs.target, jobs.order_key, jobs.run_at, jobs.priority${jobs.values}
       FROM unnest($11::text[], $12::text[], $13::text[], $15::bigint[], $16::bigint[]${jobs.given}) WITH ORDINALITY
         AS jobs (id, target, order_key, run_at, priority${jobs.names}, nth)
@@ -89,7 +85,7 @@ const append = (name: string, jobs: (typeof JOBS)[keyof typeof JOBS]) => ({
       WHERE given.dedup_key IS NOT NULL AND jobs.status = 'dead'
       ORDER BY jobs.seq FOR UPDATE OF jobs),
     revived AS (
-      UPDATE jobs SET status = 'open', attempts = 0, crashes = 0, due_at = ${notAhead('dead.received_at')} - ${HEAD_START},
+      UPDATE jobs SET status = 'open', attempts = 0, crashes = 0, due_at = ${POSTGRES.notAhead('dead.received_at')} - ${HEAD_START},
         run_at = NULL, owner = NULL, finished_at = NULL
       FROM dead WHERE jobs.seq = dead.seq AND jobs.status = 'dead'
       RETURNING dead.id),

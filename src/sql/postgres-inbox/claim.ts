@@ -3,7 +3,7 @@ import { storable, stored } from '../postgres/text.ts';
 import type { Row, Statement } from '../postgres-pool/connection.ts';
 import { sqlState } from '../postgres-pool/faults.ts';
 import type { Server } from '../postgres-pool/server.ts';
-import { timeOr } from './server-clock.ts';
+import { POSTGRES } from '../stores/sql.ts';
 
 /** The delivery columns of a claimed job, from row `d`. */
 export const CLAIMED =
@@ -66,7 +66,7 @@ const MARGIN = 64;
 /** How many it examines if those were not enough. */
 const WINDOW = 1_000;
 
-const NOW = timeOr('$2');
+const NOW = POSTGRES.timeOr('$2');
 /**
  * Whether a job whose lease has ended belonged to another owner than $4, whose process must have crashed or
  * stalled.

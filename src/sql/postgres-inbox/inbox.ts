@@ -11,11 +11,10 @@ import { STATEMENT_TIMEOUT } from '../postgres-pool/connection.ts';
 import type { Server } from '../postgres-pool/server.ts';
 import { inboxUpkeep } from '../stores/inbox-upkeep.ts';
 import { checkpoints, enqueuedDeliveries, relayStore } from '../stores/producers.ts';
-import { SERVER_NOW } from '../stores/sql.ts';
+import { POSTGRES, SERVER_NOW } from '../stores/sql.ts';
 import { appendAll, conditionalAppends, type GivenDelivery } from './append.ts';
 import { claimJobs } from './claim.ts';
 import { pruneStep, SIZE } from './prune.ts';
-import { timeOr } from './server-clock.ts';
 import { isSettled, type Settlement, settleAll } from './settle.ts';
 
 /** Maximum number of connections for concurrent batches of appends. */
@@ -31,7 +30,7 @@ const DUE = {
     SELECT target FROM unnest($1::text[]) AS wanted (target)
     WHERE EXISTS (
       SELECT 1 FROM jobs
-      WHERE jobs.target = wanted.target AND status = 'open' AND NOT blocked AND due_at <= ${timeOr('$2')})`,
+      WHERE jobs.target = wanted.target AND status = 'open' AND NOT blocked AND due_at <= ${POSTGRES.timeOr('$2')})`,
 };
 const DUE_QUARANTINED = {
   name: 'due-quarantined',
@@ -39,7 +38,7 @@ const DUE_QUARANTINED = {
     SELECT target FROM unnest($1::text[]) AS wanted (target)
     WHERE EXISTS (
       SELECT 1 FROM jobs
-      WHERE jobs.target = wanted.target AND status = 'open' AND NOT blocked AND due_at <= ${timeOr('$2')}
+      WHERE jobs.target = wanted.target AND status = 'open' AND NOT blocked AND due_at <= ${POSTGRES.timeOr('$2')}
         AND crashes > 0 AND crashes + CASE WHEN owner IS NULL THEN 0 ELSE 1 END >= ${QUARANTINE_CRASHES})`,
 };
 const CLOCK = { name: 'clock', text: `SELECT ${SERVER_NOW}` };

@@ -1,8 +1,9 @@
 import { type PruneRule, type PruneStep, rememberedFrom } from '../../inbox/inbox.ts';
+import { DELIVERY_BYTES } from '../inbox-sql.ts';
 import type { Statement } from '../postgres-pool/connection.ts';
 import { sqlState } from '../postgres-pool/faults.ts';
 import type { Server } from '../postgres-pool/server.ts';
-import { DELIVERY_BYTES, resize } from './append.ts';
+import { resize } from './append.ts';
 import { REMOVE_ATTEMPTS } from './settle.ts';
 
 const FOREIGN_KEY_VIOLATION = '23503';

@@ -4,8 +4,8 @@ import { HEAD_START } from '../inbox-sql.ts';
 import { storable } from '../postgres/text.ts';
 import type { Statement } from '../postgres-pool/connection.ts';
 import type { Server } from '../postgres-pool/server.ts';
+import { POSTGRES } from '../stores/sql.ts';
 import { CLAIMED, claimedJob } from './claim.ts';
-import { timeOr } from './server-clock.ts';
 
 /** How an attempt ended. Job, owner, attempt and crashes together identify the claim. */
 export interface Settlement {
@@ -18,7 +18,7 @@ export interface Settlement {
   readonly now: number | null;
 }
 
-const NOW = timeOr('given.now');
+const NOW = POSTGRES.timeOr('given.now');
 
 // Locks jobs in the order of their numbers, so that concurrent statements with the same jobs cannot deadlock.
 const SETTLED = `
@@ -158,7 +158,7 @@ function recorded(first: number): string {
       JOIN settled USING (nth)),
     recorded AS (
       INSERT INTO attempts (job, attempt, outcome, started_at, duration, process, status, answer, error)
-      SELECT job, attempt, outcome, ${timeOr('now')} - duration, duration, process, status, answer, error
+      SELECT job, attempt, outcome, ${POSTGRES.timeOr('now')} - duration, duration, process, status, answer, error
       FROM entries WHERE kept > 0 ORDER BY nth),
     trimmed AS (
       DELETE FROM attempts WHERE seq = ANY (ARRAY(

@@ -15,6 +15,8 @@ export interface PostgresSql extends Sql {
     step: Step,
     then: (rows: readonly Row[]) => Steps,
   ): Promise<readonly (readonly ServerRow[])[] | undefined>;
+  /** Runs a step and a statement of this engine in one transaction; resolves to the rows of the statement. */
+  writeWith(step: Step, statement: Steps[number]): Promise<readonly ServerRow[]>;
 }
 
 interface PostgresSqlOptions {
@@ -72,6 +74,11 @@ export function postgresSql(
           rows.length === 0 ? [] : then(decoded(rows)),
         );
         return first.length === 0 ? undefined : others;
+      }),
+    writeWith: (step, statement) =>
+      written(async () => {
+        const [, rows = []] = await server.transaction([toServer(step), statement]);
+        return rows;
       }),
   };
 }

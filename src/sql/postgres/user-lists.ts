@@ -20,7 +20,7 @@ import type { UserReads } from './user-reads.ts';
 const SLICE = 200_000;
 
 /** Identifies the state of all users: the number of changes and the time of the last one. */
-export const USERS_STATE = `(SELECT sum(n) || '.' || max(changed_at) FROM user_changes)`;
+const USERS_STATE = `(SELECT sum(n) || '.' || max(changed_at) FROM user_changes)`;
 
 const CURSOR_KEY = { name: 'cursor-key', text: `SELECT bytes FROM secrets WHERE name = 'cursor'` };
 

@@ -1,32 +1,30 @@
-import type { ImportCheckpoint, ImportPosition } from '../../relations/import.ts';
+import type { ImportCheckpoint } from '../../relations/import.ts';
 import type { UserLists } from '../../relations/lists.ts';
 import { PAGE_BYTES, PageRows, type UserFormat, type UserPage } from '../../relations/lists.ts';
-import {
-  type ChangeOutcome,
-  emailTaken,
-  type IdempotencyKey,
-  type IdempotentOutcome,
-  type NewUser,
-  type SearchLevel,
-  type UserChange,
-  type VersionedUser,
-  type WriteCondition,
+import type {
+  IdempotencyKey,
+  IdempotentOutcome,
+  NewUser,
+  SearchLevel,
+  VersionedUser,
 } from '../../relations/user.ts';
-import { DatabaseUserStore, type WholeImport } from '../../relations/user-stores.ts';
+import type { WholeImport } from '../../relations/user-stores.ts';
 import { type BatchQueue, counted, type DatabaseObserver, type ReadTally } from '../batch-queue.ts';
 import { storedKey } from '../inbox-sql.ts';
 import { PageCache, pageKey } from '../page-cache.ts';
 import type { Row, Statement } from '../postgres-pool/connection.ts';
 import type { Server } from '../postgres-pool/server.ts';
+import { POSTGRES, type Sql } from '../stores/sql.ts';
+import { refusingTaken, StoredUsers } from '../stores/stored-users.ts';
+import { USER_QUERIES } from '../stores/user-queries.ts';
+import { postgresSql } from './sql.ts';
 import { CREATE, PostgresUserImport } from './user-import.ts';
-import { postgresUserLists, USERS_STATE } from './user-lists.ts';
+import { postgresLists, postgresUserLists } from './user-lists.ts';
 import type { UserReads } from './user-reads.ts';
 import { CHECK_USERS, singleWrite, writeQueue } from './write-queue.ts';
 
 /** Maximum number of users that the server examines for a page. */
 const MAX_ROWS = 1_000;
-/** A time that every version precedes. */
-const NEVER = Number.MAX_SAFE_INTEGER;
 /** Maximum number of concurrent batches of creates, each on its own connection. */
 const CREATE_CONCURRENCY = 2;
 
@@ -45,11 +43,12 @@ interface PostgresUserStoreOptions {
 }
 
 /** Users in PostgreSQL: reads share connections, writes of one kind are batched into one statement. */
-export class PostgresUserStore extends DatabaseUserStore implements AsyncDisposable {
+export class PostgresUserStore extends StoredUsers implements AsyncDisposable {
   readonly lists: UserLists;
   readonly #server: Server;
   readonly #reads: UserReads;
-  readonly #onChanged: () => void;
+  readonly #sql: Sql;
+  readonly #onWritten: () => void;
   readonly #observer: DatabaseObserver;
   readonly #imports: PostgresUserImport;
   /** `undefined` stores nothing; used by `commitNothing`. */
@@ -64,17 +63,19 @@ export class PostgresUserStore extends DatabaseUserStore implements AsyncDisposa
   #nextState: Promise<string> | undefined;
 
   constructor({ server, reads, observer, search, onChanged }: PostgresUserStoreOptions) {
-    super();
-    this.lists = postgresUserLists(reads, search);
-    this.#server = server;
-    this.#onChanged = onChanged;
-    this.#observer = observer;
-    this.#reads = reads;
     const onWritten = () => {
       reads.wrote();
       onChanged();
     };
-    this.#imports = new PostgresUserImport({ server, observer, onWritten });
+    const sql = postgresSql(server, observer, { onWritten });
+    super(sql);
+    this.#sql = sql;
+    this.lists = postgresUserLists(reads, search);
+    this.#server = server;
+    this.#onWritten = onWritten;
+    this.#observer = observer;
+    this.#reads = reads;
+    this.#imports = new PostgresUserImport({ server, sql, observer, onWritten });
     const { maxWait } = server;
     this.#creates = writeQueue((users) => this.#create(users), {
       concurrency: CREATE_CONCURRENCY,
@@ -152,10 +153,6 @@ export class PostgresUserStore extends DatabaseUserStore implements AsyncDisposa
     return this.#imports.storeAll(users, checkpoint);
   }
 
-  beginImport(key: string): Promise<ImportPosition> {
-    return this.#imports.begin(key);
-  }
-
   create({ name, email }: NewUser, version = Date.now()): Promise<number> {
     return refusingTaken(this.#creates.submit({ name, email, version }));
   }
@@ -173,10 +170,10 @@ export class PostgresUserStore extends DatabaseUserStore implements AsyncDisposa
         if (isFree !== true) return { is: 'running' };
         if (typeof id === 'number') {
           // Keys that it leaves are removed by a later create.
-          this.#server.write(EXPIRE_KEYS, [now]).catch(() => {});
+          this.#sql.write([USER_QUERIES.expireKeys, now]).catch(() => {});
           return { is: 'created', id, version: Number(version) };
         }
-        const [kept = []] = await this.#server.read(READ_KEY, [stored]);
+        const [kept = []] = await this.#sql.read(USER_QUERIES.readKey, stored);
         if (kept[0] !== fingerprint) return { is: 'reused' };
         return { is: 'created', id: Number(kept[1]), version: Number(kept[2]) };
       }),
@@ -189,36 +186,6 @@ export class PostgresUserStore extends DatabaseUserStore implements AsyncDisposa
 
   remove(id: number): Promise<boolean> {
     return this.#removals.submit(id);
-  }
-
-  change(id: number, { name, email, condition }: UserChange): Promise<ChangeOutcome> {
-    const values = [...conditionValues(id, condition), name ?? null, email ?? null];
-    return this.#conditional(CHANGE, id, values, ([version, json]) => ({
-      is: 'changed',
-      version: Number(version),
-      json: String(json),
-    }));
-  }
-
-  removeIf(id: number, condition: WriteCondition): Promise<ChangeOutcome> {
-    return this.#conditional(REMOVE_IF, id, conditionValues(id, condition), () => ({ is: 'removed' }));
-  }
-
-  /** Runs a conditional write; if it affects no row, reads the primary to find out why. */
-  #conditional(
-    statement: Statement,
-    id: number,
-    values: readonly unknown[],
-    outcome: (row: Row) => ChangeOutcome,
-  ): Promise<ChangeOutcome> {
-    return refusingTaken(
-      singleWrite(this.#observer, async () => {
-        const [row] = await this.#write(statement, values);
-        if (row !== undefined) return outcome(row);
-        const found = await this.#server.read(READ, [id]);
-        return { is: found.length === 0 ? 'missing' : 'refused' };
-      }),
-    );
   }
 
   /** Makes an empty commit through the queue of creates, as slow as a create. */
@@ -242,8 +209,7 @@ export class PostgresUserStore extends DatabaseUserStore implements AsyncDisposa
       return await this.#server.write(statement, values);
     } finally {
       // A write that fails without an answer may still have been stored.
-      this.#reads.wrote();
-      this.#onChanged();
+      this.#onWritten();
     }
   }
 
@@ -284,30 +250,17 @@ export class PostgresUserStore extends DatabaseUserStore implements AsyncDisposa
   }
 }
 
-function conditionValues(id: number, { versions, before }: WriteCondition): readonly unknown[] {
-  return [id, versions ?? null, before ?? NEVER];
-}
-
-/** Awaits a write; converts the error of a duplicate email. */
-function refusingTaken<T>(write: Promise<T>): Promise<T> {
-  return write.catch((error: Error) => {
-    const { constraint } = Object(error.cause) as { readonly constraint?: unknown };
-    throw constraint === 'users_email_unique' ? emailTaken() : error;
-  });
-}
-
-/** A user as JSON text. Concatenated, because json_build_object inserts spaces. */
-const USER_JSON = `'{"id":' || id || ',"name":' || to_json(name)::text || ',"email":' || to_json(email)::text || '}'`;
+const USER_JSON = POSTGRES.userJson;
 
 const READ = { name: 'user-read', text: `SELECT ${USER_JSON}, version FROM users WHERE id = $1` };
-const STATE = { name: 'user-state', text: `SELECT ${USERS_STATE}` };
+const STATE = { name: 'user-state', text: `SELECT ${postgresLists.state}` };
 /** The users of a page and the number of examined rows, which include users that exceed its bytes. */
 const pageAs = (format: UserFormat, written: string) => ({
   name: `user-page-${format}`,
   text: `
     SELECT count(*) FILTER (WHERE before < ${PAGE_BYTES}), max(id) FILTER (WHERE before < ${PAGE_BYTES}),
       string_agg(text, '' ORDER BY id) FILTER (WHERE before < ${PAGE_BYTES}),
-      ${USERS_STATE}, count(*)
+      ${postgresLists.state}, count(*)
     FROM (
       SELECT id, text, coalesce(sum(octet_length(text)) OVER behind, 0) AS before
       FROM (
@@ -343,18 +296,6 @@ const REMOVE = {
     DELETE FROM users USING locked WHERE users.id = locked.id RETURNING users.id`,
 };
 
-/** The condition of a write: requires one of the given versions, and a version below a bound. */
-const MEANT = '($2::bigint[] IS NULL OR version = ANY ($2)) AND version < $3';
-const CHANGE = {
-  name: 'user-change',
-  text: `
-    UPDATE users SET name = coalesce($4::text, name), email = coalesce($5::text, email)
-    WHERE id = $1 AND ${MEANT} RETURNING version, ${USER_JSON}`,
-};
-const REMOVE_IF = {
-  name: 'user-remove-if',
-  text: `DELETE FROM users WHERE id = $1 AND ${MEANT} RETURNING id`,
-};
 /**
  * An idempotent create. The lock shows whether another process is creating with the same key; the key is
  * taken unless an outcome is kept for it, in which case nothing is created.
@@ -375,16 +316,4 @@ const CREATE_ONCE = {
       INSERT INTO users (id, name, email, version) OVERRIDING SYSTEM VALUE
       SELECT user_id, $5::text, $6::text, version FROM claimed RETURNING id, version)
     SELECT is_free, created.id, created.version FROM locked LEFT JOIN created ON true`,
-};
-const READ_KEY = {
-  name: 'idempotency-key',
-  text: 'SELECT fingerprint, user_id, version FROM idempotency_keys WHERE key = $1',
-};
-/** Removes several expired keys for each new one, so that they cannot accumulate. */
-const EXPIRE_KEYS = {
-  name: 'idempotency-expire',
-  text: `
-    DELETE FROM idempotency_keys WHERE key IN (
-      SELECT key FROM idempotency_keys WHERE expires_at <= $1
-      ORDER BY expires_at LIMIT 8 FOR UPDATE SKIP LOCKED)`,
 };

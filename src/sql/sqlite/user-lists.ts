@@ -29,7 +29,7 @@ const MAX_STATEMENTS = 64;
  * Identifies the state of all users: the number of creates, the number of other changes and the time of the
  * last one. The time distinguishes it from states of another file or a backup.
  */
-export const USERS_STATE = `(SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'users'), 0) || '.' || n || '.' ||
+const USERS_STATE = `(SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'users'), 0) || '.' || n || '.' ||
   max(changed_at, coalesce((SELECT version FROM users ORDER BY id DESC LIMIT 1), 0)) FROM user_changes)`;
 
 const CURSOR_KEY = `SELECT bytes FROM secrets WHERE name = 'cursor'`;

@@ -1,30 +1,28 @@
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
-import type { ImportCheckpoint, ImportPosition } from '../../relations/import.ts';
-import { earlier, firstDuplicate, IMPORT_KEPT } from '../../relations/import.ts';
-import { importInProgress } from '../../relations/import-readers.ts';
+import type { ImportCheckpoint } from '../../relations/import.ts';
 import type { UserLists } from '../../relations/lists.ts';
 import { PAGE_BYTES, PageRows, type UserFormat, type UserPage } from '../../relations/lists.ts';
-import {
-  type ChangeOutcome,
-  emailTaken,
-  type IdempotencyKey,
-  type IdempotentOutcome,
-  type NewUser,
-  type SearchLevel,
-  type UserChange,
-  type VersionedUser,
-  type WriteCondition,
+import type {
+  IdempotencyKey,
+  IdempotentOutcome,
+  NewUser,
+  SearchLevel,
+  VersionedUser,
 } from '../../relations/user.ts';
-import { DatabaseUserStore, type WholeImport } from '../../relations/user-stores.ts';
+import type { WholeImport } from '../../relations/user-stores.ts';
 import { counted, type DatabaseObserver, type ReadTally } from '../batch-queue.ts';
 import { storedKey } from '../inbox-sql.ts';
 import { PageCache, pageKey } from '../page-cache.ts';
-import type { Row, Step, StepRows } from '../sqlite-writer/batch.ts';
+import type { Step, StepRows } from '../sqlite-writer/batch.ts';
 import type { WriteQueue } from '../sqlite-writer/write-queue.ts';
+import type { Sql } from '../stores/sql.ts';
+import { imports, refusingTaken, StoredUsers } from '../stores/stored-users.ts';
+import { USER_QUERIES } from '../stores/user-queries.ts';
 import { readRow } from './connection.ts';
 import type { Reader } from './reader.ts';
+import { sqliteSql, writeStep } from './sql.ts';
 import type { TickSnapshot } from './tick-snapshot.ts';
-import { sqliteUserLists, USERS_STATE } from './user-lists.ts';
+import { sqliteLists, sqliteUserLists } from './user-lists.ts';
 
 const USER_JSON = `json_object('id', id, 'name', name, 'email', email)`;
 /** The text of a user in each format. */
@@ -35,8 +33,6 @@ const WRITTEN: Readonly<Record<UserFormat, string>> = {
 };
 /** Maximum number of users per read: this many of maximum size take 1.3 MB. */
 const MAX_ROWS = 256;
-/** A time that every version precedes. */
-const NEVER = Number.MAX_SAFE_INTEGER;
 
 interface SqliteUserStoreOptions {
   /** Reads users on the caller's thread. */
@@ -63,7 +59,7 @@ interface PageRow {
 }
 
 /** Users in SQLite: reads on the caller's thread, writes through the queue. */
-export class SqliteUserStore extends DatabaseUserStore {
+export class SqliteUserStore extends StoredUsers {
   readonly lists: UserLists;
   readonly #snapshot: TickSnapshot | undefined;
   readonly #pages = new PageCache<number>();
@@ -83,12 +79,13 @@ export class SqliteUserStore extends DatabaseUserStore {
   readonly #tallies: Readonly<Record<'read' | 'page' | 'lastId', ReadTally>>;
 
   constructor({ reads, writes, observer, snapshot, reader, search, onChanged }: SqliteUserStoreOptions) {
-    super();
+    const sql = sqliteSql({ reads, writes });
+    super(sql, onChanged);
     this.lists = sqliteUserLists({ reads, snapshot, reader, search });
     this.#snapshot = snapshot;
     this.#writes = writes;
     this.#onChanged = onChanged;
-    this.#imports = new SqliteUserImport({ reads, writes, onWritten: onChanged });
+    this.#imports = new SqliteUserImport({ sql, writes, onWritten: onChanged });
     this.#tallies = {
       read: observer.reads('user.read'),
       page: observer.reads('user.page'),
@@ -101,7 +98,7 @@ export class SqliteUserStore extends DatabaseUserStore {
         SELECT count(*) AS count, max(id) AS lastId, group_concat(${WRITTEN[format]}, '') AS text
         FROM (SELECT id, name, email FROM users WHERE id > ? AND id <= ? ORDER BY id LIMIT ? + 0)`);
     this.#page = { json: page('json'), ndjson: page('ndjson'), csv: page('csv') };
-    this.#state = reads.prepare(`SELECT ${USERS_STATE} AS state`);
+    this.#state = reads.prepare(`SELECT ${sqliteLists.state} AS state`);
     this.#lastId = reads.prepare('SELECT max(id) AS lastId FROM users');
   }
 
@@ -178,10 +175,6 @@ export class SqliteUserStore extends DatabaseUserStore {
     return this.#imports.storeAll(users, checkpoint);
   }
 
-  beginImport(key: string): Promise<ImportPosition> {
-    return this.#imports.begin(key);
-  }
-
   async create({ name, email }: NewUser, version = Date.now()): Promise<number> {
     const [row] = await refusingTaken(this.#writes.write('createUser', name, email, version));
     this.#onChanged();
@@ -202,8 +195,8 @@ export class SqliteUserStore extends DatabaseUserStore {
           { statement: 'claimKey', values: [stored, fingerprint, now, now + keptFor] },
           { statement: 'createForKey', values: [name, email, now] },
           { statement: 'noteForKey', values: [stored] },
-          { statement: 'readKey', values: [stored] },
-          { statement: 'expireKeys', values: [now] },
+          writeStep([USER_QUERIES.readKey, stored]),
+          writeStep([USER_QUERIES.expireKeys, now]),
         ]),
       );
       const [before, id, version] = kept;
@@ -223,41 +216,6 @@ export class SqliteUserStore extends DatabaseUserStore {
     return this.#changed('removeUser', id);
   }
 
-  change(id: number, { name, email, condition }: UserChange): Promise<ChangeOutcome> {
-    const values = [name ?? null, email ?? null, id, Date.now(), ...conditionValues(condition)];
-    return this.#conditional('changeUser', id, values, ([version, json]) => ({
-      is: 'changed',
-      version: Number(version),
-      json: String(json),
-    }));
-  }
-
-  removeIf(id: number, condition: WriteCondition): Promise<ChangeOutcome> {
-    return this.#conditional('removeUserIf', id, [id, ...conditionValues(condition)], () => ({
-      is: 'removed',
-    }));
-  }
-
-  /** Runs a conditional write; if it affects no row, finds out why in the same commit. */
-  async #conditional(
-    statement: 'changeUser' | 'removeUserIf',
-    id: number,
-    values: readonly SQLInputValue[],
-    outcome: (row: Row) => ChangeOutcome,
-  ): Promise<ChangeOutcome> {
-    const [[row] = [], [found] = []] = await refusingTaken(
-      this.#writes.submit([
-        { statement, values },
-        { statement: 'findUser', values: [id] },
-      ]),
-    );
-    if (row !== undefined) {
-      this.#onChanged();
-      return outcome(row);
-    }
-    return { is: found === undefined ? 'missing' : 'refused' };
-  }
-
   async #changed(write: 'updateUser' | 'removeUser', ...values: readonly SQLInputValue[]): Promise<boolean> {
     const rows = await refusingTaken(this.#writes.write(write, ...values));
     if (rows.length === 0) return false;
@@ -266,21 +224,9 @@ export class SqliteUserStore extends DatabaseUserStore {
   }
 }
 
-function conditionValues({ versions, before }: WriteCondition): readonly SQLInputValue[] {
-  return [versions === undefined ? null : JSON.stringify(versions), before ?? NEVER];
-}
-
-/** Awaits a write; converts the error of a duplicate email. */
-function refusingTaken<T>(write: Promise<T>): Promise<T> {
-  return write.catch((error: Error) => {
-    // The writer thread passes on the text of SQLite's error.
-    throw error.message.includes('UNIQUE constraint failed: users.email') ? emailTaken() : error;
-  });
-}
-
 /** The dependencies of imports. */
 interface SqliteImportOptions {
-  readonly reads: DatabaseSync;
+  readonly sql: Sql;
   readonly writes: WriteQueue;
   /** Called after each write that stored users. */
   onWritten(): void;
@@ -312,21 +258,8 @@ class SqliteUserImport {
       const rows = await this.#submit(users, 'createUser', checkpoint);
       return { ids: rows.map(([row]) => Number(row?.[0])) };
     } catch (error) {
-      if (!String(error).includes('UNIQUE constraint failed: users.email')) throw error;
-      return { taken: this.#firstTaken(users) ?? 0 };
+      return imports.refused(this.#options.sql, users, error);
     }
-  }
-
-  async begin(key: string): Promise<ImportPosition> {
-    const { reads, writes } = this.#options;
-    const now = Date.now();
-    await writes.submit([
-      { statement: 'expireImports', values: [now - IMPORT_KEPT] },
-      { statement: 'beginImport', values: [storedKey(key), now] },
-    ]);
-    const statement = reads.prepare('SELECT line, digest FROM imports WHERE key = ?');
-    const row = readRow<{ line: number; digest: string | null }>(statement, storedKey(key));
-    return { line: row?.line ?? 0, digest: row?.digest ?? undefined };
   }
 
   /** Writes users in one commit; resolves to the rows of each user. */
@@ -338,26 +271,16 @@ class SqliteUserImport {
     const version = Date.now();
     const steps: Step[] = users.map(({ name, email }) => ({ statement, values: [name, email, version] }));
     if (checkpoint === undefined) return this.#inTurn(steps);
-    const values = [storedKey(checkpoint.key), checkpoint.from, checkpoint.to, version, checkpoint.digest];
-    const [, ...rows] = await this.#inTurn([{ statement: 'moveImport', values }, ...steps]);
+    const [, ...rows] = await imports.refusingMoved(
+      this.#inTurn([writeStep(imports.move(checkpoint)), ...steps]),
+    );
     return rows;
   }
 
-  async #inTurn(steps: readonly Step[]): Promise<StepRows> {
+  #inTurn(steps: readonly Step[]): Promise<StepRows> {
     const { writes, onWritten } = this.#options;
     const write = this.#last.then(() => writes.submit(steps));
     this.#last = write.then(onWritten, () => {});
-    return write.catch((error: unknown) => {
-      throw String(error).includes('NOT NULL constraint failed: imports.line') ? importInProgress() : error;
-    });
-  }
-
-  #firstTaken(users: readonly NewUser[]): number | undefined {
-    const statement = this.#options.reads.prepare(`
-      SELECT min(key) AS nth FROM json_each(?) AS given
-      WHERE EXISTS (SELECT 1 FROM users WHERE users.email = given.value COLLATE NOCASE)`);
-    const emails = JSON.stringify(users.map(({ email }) => email));
-    const stored = readRow<{ nth: number | null }>(statement, emails)?.nth ?? undefined;
-    return earlier(stored, firstDuplicate(users));
+    return write;
   }
 }

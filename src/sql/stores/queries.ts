@@ -3,6 +3,7 @@ import { DELIVERY_QUERIES } from './delivery-log.ts';
 import { UPKEEP_QUERIES } from './inbox-upkeep.ts';
 import { PRODUCER_QUERIES } from './producers.ts';
 import type { Query } from './sql.ts';
+import { USER_QUERIES } from './user-queries.ts';
 
 /**
  * All statements of both engines: what the writer thread of SQLite can run of them, and what a test looks at
@@ -14,4 +15,5 @@ export const SHARED_QUERIES: readonly Query[] = [
   DELIVERY_QUERIES,
   PRODUCER_QUERIES,
   UPKEEP_QUERIES,
+  USER_QUERIES,
 ].flatMap((group) => Object.values(group));

@@ -50,7 +50,7 @@ export interface Dialect {
    * statistics say.
    */
   among(column: string, query: string): string;
-  /** A table with the rows of a parameter and their number `nth`. */
+  /** A table with the rows of a parameter and their number `nth`, from 0. */
   rows(parameter: string, columns: Readonly<Record<string, Type>>): string;
   /** Ends a query whose rows the statement changes: takes their locks, in the order of the rows. */
   readonly lock: string;
@@ -88,13 +88,13 @@ const SQLITE: Dialect = {
 /** The server's time in milliseconds since the epoch, because the clocks of processes differ. */
 export const SERVER_NOW = '(extract(epoch FROM statement_timestamp()) * 1000)::bigint';
 
-const POSTGRES: Dialect = {
+export const POSTGRES: Dialect = {
   either: (_, postgres) => postgres,
   isIn: (column, parameter, type) => `${column} = ANY (${parameter}::${type}[])`,
   among: (column, query) => `${column} = ANY (ARRAY(${query}))`,
   rows(parameter, columns) {
     const selected = Object.entries(columns).map(([name, type], i) => `(value ->> ${i})::${type} AS ${name}`);
-    return `(SELECT ${selected.join(', ')}, nth FROM json_array_elements(${parameter}::json) WITH ORDINALITY AS given (value, nth))`;
+    return `(SELECT ${selected.join(', ')}, nth - 1 AS nth FROM json_array_elements(${parameter}::json) WITH ORDINALITY AS given (value, nth))`;
   },
   lock: 'FOR UPDATE',
   lockFree: 'FOR UPDATE SKIP LOCKED',

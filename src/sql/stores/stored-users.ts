@@ -1,0 +1,130 @@
+import {
+  earlier,
+  firstDuplicate,
+  IMPORT_KEPT,
+  type ImportCheckpoint,
+  type ImportPosition,
+} from '../../relations/import.ts';
+import { importInProgress } from '../../relations/import-readers.ts';
+import {
+  type ChangeOutcome,
+  emailTaken,
+  type NewUser,
+  type UserChange,
+  type WriteCondition,
+} from '../../relations/user.ts';
+import { DatabaseUserStore, type WholeImport } from '../../relations/user-stores.ts';
+import { storedKey } from '../inbox-sql.ts';
+import type { Row, Sql, Step } from './sql.ts';
+import { USER_QUERIES } from './user-queries.ts';
+
+/** A time that every version precedes. */
+const NEVER = Number.MAX_SAFE_INTEGER;
+
+/** Users in a database, as far as both engines do the same. */
+export abstract class StoredUsers extends DatabaseUserStore {
+  readonly #sql: Sql;
+  readonly #onChanged: () => void;
+
+  /** `onChanged` is called when a change is durable. */
+  constructor(sql: Sql, onChanged: () => void = () => {}) {
+    super();
+    this.#sql = sql;
+    this.#onChanged = onChanged;
+  }
+
+  change(id: number, { name, email, condition }: UserChange): Promise<ChangeOutcome> {
+    const { change } = USER_QUERIES;
+    const step: Step = [change, ...conditionValues(id, condition), name ?? null, email ?? null, Date.now()];
+    return this.#conditional(id, step, ([version, json]) => ({
+      is: 'changed',
+      version: Number(version),
+      json: String(json),
+    }));
+  }
+
+  removeIf(id: number, condition: WriteCondition): Promise<ChangeOutcome> {
+    const step: Step = [USER_QUERIES.removeIf, ...conditionValues(id, condition)];
+    return this.#conditional(id, step, () => ({ is: 'removed' }));
+  }
+
+  /** Runs a conditional write; if it affects no row, finds out why. */
+  async #conditional(id: number, step: Step, outcome: (row: Row) => ChangeOutcome): Promise<ChangeOutcome> {
+    const [[row] = []] = await refusingTaken(this.#sql.write(step));
+    if (row !== undefined) {
+      this.#onChanged();
+      return outcome(row);
+    }
+    const found = await this.#sql.read(USER_QUERIES.exists, id);
+    return { is: found.length === 0 ? 'missing' : 'refused' };
+  }
+
+  async beginImport(key: string): Promise<ImportPosition> {
+    const { expireImports, beginImport } = USER_QUERIES;
+    const now = Date.now();
+    const [, [row = []] = []] = await this.#sql.write(
+      [expireImports, now - IMPORT_KEPT],
+      [beginImport, storedKey(key), now],
+    );
+    const [line = 0, digest = null] = row;
+    return { line: Number(line), digest: digest === null ? undefined : String(digest) };
+  }
+}
+
+function conditionValues(id: number, { versions, before }: WriteCondition) {
+  return [id, versions ?? null, before ?? NEVER] as const;
+}
+
+/** What an engine says about a violated constraint: SQLite by its message, PostgreSQL by names. */
+interface Violation {
+  readonly message?: string;
+  readonly cause?: { readonly constraint?: unknown; readonly column?: unknown };
+}
+
+/** Whether a write failed because an email is taken. */
+function isEmailTaken(error: unknown): boolean {
+  const { message = '', cause }: Violation = Object(error);
+  return (
+    cause?.constraint === 'users_email_unique' || message.includes('UNIQUE constraint failed: users.email')
+  );
+}
+
+/** Awaits a write; converts the error of a duplicate email. */
+export async function refusingTaken<T>(write: Promise<T>): Promise<T> {
+  try {
+    return await write;
+  } catch (error) {
+    throw isEmailTaken(error) ? emailTaken() : error;
+  }
+}
+
+/** Imports of users, as far as both engines do the same. */
+export const imports = {
+  /** The step that moves an import in the commit that stores its users. */
+  move({ key, from, to, digest }: ImportCheckpoint): Step {
+    return [USER_QUERIES.moveImport, storedKey(key), from, to, Date.now(), digest];
+  },
+
+  /** Awaits a write with that step; converts the error of another position. */
+  async refusingMoved<T>(write: Promise<T>): Promise<T> {
+    try {
+      return await write;
+    } catch (error) {
+      const { message = '', cause }: Violation = Object(error);
+      const isMoved =
+        cause?.column === 'line' || message.includes('NOT NULL constraint failed: imports.line');
+      throw isMoved ? importInProgress() : error;
+    }
+  },
+
+  /**
+   * The outcome of an import that failed as a whole: the first user whose email is taken, by a stored user or
+   * an earlier one. Rethrows any other error.
+   */
+  async refused(sql: Sql, users: readonly NewUser[], error: unknown): Promise<WholeImport> {
+    if (!isEmailTaken(error)) throw error;
+    const emails = users.map(({ email }) => [email]);
+    const [[nth] = []] = await sql.read(USER_QUERIES.firstTaken, { rows: emails });
+    return { taken: earlier(typeof nth === 'number' ? nth : undefined, firstDuplicate(users)) ?? 0 };
+  },
+};

@@ -1,0 +1,37 @@
+import { queries } from './sql.ts';
+
+// Apart from the stores, because the writer thread of SQLite loads it.
+
+export const USER_QUERIES = queries('users', (sql) => {
+  // Requires one of the given versions, and a version below a bound.
+  const meant = `(${sql.isIn('version', '$2', 'bigint')} OR $2 IS NULL) AND version < $3`;
+  return {
+    exists: 'SELECT id FROM users WHERE id = $1',
+    // The version is the server's time on PostgreSQL, where a trigger sets it.
+    change: `
+      UPDATE users SET name = coalesce(CAST($4 AS text), name), email = coalesce(CAST($5 AS text), email),
+        version = ${sql.greatest('version + 1', 'CAST($6 AS bigint)')}
+      WHERE id = $1 AND ${meant} RETURNING version, ${sql.userJson}`,
+    removeIf: `DELETE FROM users WHERE id = $1 AND ${meant} RETURNING id`,
+    // The index, from 0, of the first email that is already taken.
+    firstTaken: {
+      long: `
+        SELECT min(nth) FROM ${sql.rows('$1', { email: 'text' })} AS given
+        WHERE EXISTS (SELECT 1 FROM users WHERE ${sql.folded('users.email')} = ${sql.folded('given.email')})`,
+    },
+    expireImports: 'DELETE FROM imports WHERE moved_at < $1',
+    beginImport: `
+      INSERT INTO imports (key, line, moved_at) VALUES ($1, 0, $2)
+      ON CONFLICT (key) DO UPDATE SET key = excluded.key RETURNING line, digest`,
+    // If the position is not the expected one, CASE gives NULL, which the column rejects; the whole write then
+    // fails.
+    moveImport: `
+      UPDATE imports SET line = CASE WHEN line = $2 THEN CAST($3 AS bigint) END, moved_at = $4, digest = $5
+      WHERE key = $1`,
+    readKey: 'SELECT fingerprint, user_id, version FROM idempotency_keys WHERE key = $1',
+    // Removes several expired keys for each new one, so that they cannot accumulate.
+    expireKeys: `
+      DELETE FROM idempotency_keys
+      WHERE ${sql.among('key', `SELECT key FROM idempotency_keys WHERE expires_at <= $1 ORDER BY expires_at LIMIT 8 ${sql.lockFree}`)}`,
+  };
+});

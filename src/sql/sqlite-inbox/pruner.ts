@@ -76,8 +76,8 @@ export function inboxPrograms(db: DatabaseSync): Programs {
    */
   let continuesNumbers = false;
   const append = ([plain, afterPrune]: readonly [string, string]): RunStep => {
-    const steps = [prepareStep(db, plain), prepareStep(db, afterPrune)] as const;
-    return (values) => steps[continuesNumbers ? 0 : 1](values);
+    const [runPlain, runAfterPrune] = [prepareStep(db, plain), prepareStep(db, afterPrune)];
+    return (values) => (continuesNumbers ? runPlain(values) : runAfterPrune(values));
   };
   const changes = db.prepare('SELECT changes() AS n');
   return {

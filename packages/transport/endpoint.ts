@@ -3,8 +3,7 @@ import type { Readable } from 'node:stream';
 import type { FastifyBaseLogger, FastifyRequest } from 'fastify';
 import type { MaybePromise } from '../../src/core/maybe-promise.ts';
 import type { KnownCaller } from './caller.ts';
-import type { EventStream } from './reply/event-streams.ts';
-import type { Pieces } from './reply/reply-pieces.ts';
+import type { EventStream, Pieces } from './reply/reply-streams.ts';
 import type { ProtocolSwitch } from './server/door-server.ts';
 
 /** A request as an endpoint sees it, independent of the transport. */

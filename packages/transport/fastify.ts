@@ -2,14 +2,14 @@ import type { Socket } from 'node:net';
 import type { Readable } from 'node:stream';
 import type { FastifyBaseLogger, FastifyInstance, FastifyReply, FastifyRequest, HTTPMethods } from 'fastify';
 import { type MaybePromise, whenReady } from '../../src/core/maybe-promise.ts';
-import { streamBody } from './body/request-message.ts';
+import { bodyBudgetOf } from './body/body-budget.ts';
+import { BodyReader, type Done, streamBody } from './body/request-body.ts';
 import type { KnownCaller } from './caller.ts';
 import type { Endpoint, Reply, RequestContext } from './endpoint.ts';
 import { type ErrorFormat, refusal } from './error-format.ts';
 import { HttpProblem, reasonPhrase } from './problem.ts';
-import { EventStream, eventStreamsOf } from './reply/event-streams.ts';
-import { dropPieces, readablePieces } from './reply/reply-pieces.ts';
-import type { FinishedReply, RecordedExchange } from './request-events.ts';
+import { dropPieces, EventStream, eventStreamsOf, readablePieces } from './reply/reply-streams.ts';
+import type { RecordedExchange, ReplyRecorder } from './request-events.ts';
 import { ProtocolSwitch } from './server/door-server.ts';
 
 const CONTEXT = Symbol('portico.requestContext');
@@ -71,8 +71,21 @@ export function addEndpoint(
   });
 }
 
+/**
+ * Makes each endpoint of a scope receive its raw body, whatever its Content-Type, as one buffer that counts
+ * towards a budget: the listener's, unless the scope has its own. Routes without an endpoint get no body.
+ */
+export function readRawBodies(app: FastifyInstance, budget = bodyBudgetOf(app)): void {
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('*', (request, payload, done: Done) => {
+    const ctx = findRequestContext(request);
+    if (ctx === undefined || ctx.takeStream(payload)) done(null);
+    else new BodyReader(ctx, payload, budget, done).read();
+  });
+}
+
 /** The context of a request; undefined if its route has no endpoint. */
-export function findRequestContext(request: FastifyRequest): FastifyRequestContext | undefined {
+function findRequestContext(request: FastifyRequest): FastifyRequestContext | undefined {
   return request[CONTEXT] ?? undefined;
 }
 
@@ -82,7 +95,7 @@ export function callerOf(request: FastifyRequest): KnownCaller | undefined {
 }
 
 /** Describes a finished request. */
-export function exchangeOf(finished: FinishedReply): RecordedExchange {
+export function exchangeOf(finished: Parameters<ReplyRecorder>[3]): RecordedExchange {
   if ('exchange' in finished) return finished.exchange();
   const { request } = finished;
   // Read the headers now so that the record does not retain the request and its body.
@@ -168,7 +181,7 @@ interface EndpointRoute {
 }
 
 /** The context of a request that Fastify handles. */
-export class FastifyRequestContext implements RequestContext {
+class FastifyRequestContext implements RequestContext {
   readonly request: FastifyRequest;
   readonly contentType: string | null;
   caller: KnownCaller | undefined;

@@ -1,7 +1,6 @@
-export { type Arrival, BodyBudget, type BodySender, bodyBudgetOf, LARGE_SHARE } from './body/body-budget.ts';
+export { type Arrival, BodyBudget, type BodySender, bodyBudgetOf } from './body/body-budget.ts';
 export { isFormType, parseFormBody, parseJsonBody, parseJsonText } from './body/parse-body.ts';
-export { readRawBodies } from './body/request-body.ts';
-export { GrowingBuffer } from './body/request-message.ts';
+export { GrowingBuffer } from './body/request-body.ts';
 export { type Caller, clientKey, KnownCaller } from './caller.ts';
 export type { Endpoint, Reply, RequestContext } from './endpoint.ts';
 export { type ErrorFormat, PROBLEM_TYPE } from './error-format.ts';
@@ -9,12 +8,12 @@ export {
   addEndpoint,
   addFields,
   exchangeOf,
+  readRawBodies,
   refuseUnrouted,
   send,
   sendProblem,
   unroutedHandler,
 } from './fastify.ts';
-export { hostNameOf, OwnHosts } from './hosts.ts';
 export {
   handlesStrictly,
   parameterOf,
@@ -29,11 +28,9 @@ export {
   type Weighted,
 } from './negotiation.ts';
 export { HttpProblem, reasonPhrase, toProblem } from './problem.ts';
-export { EventStream, eventReply, KEEP_ALIVE } from './reply/event-streams.ts';
-export { MAX_BEHIND, ReplyBudget, type SentReply, takenBy, type Unread } from './reply/reply-budget.ts';
-export { NO_PIECES, replyBudgetOf } from './reply/reply-pieces.ts';
+export { ReplyBudget, type SentReply, takenBy, type Unread } from './reply/reply-budget.ts';
+export { EventStream, eventReply, NO_PIECES, replyBudgetOf } from './reply/reply-streams.ts';
 export {
-  type FinishedReply,
   isAudited,
   type OnRefused,
   type RecordedExchange,
@@ -44,6 +41,7 @@ export {
   type TracedRequest,
 } from './request-events.ts';
 export { offeredUpgrade, ProtocolSwitch, takeUpgrades, type Upgrade } from './server/door-server.ts';
+export { hostNameOf, OwnHosts } from './server/guards.ts';
 export type { OnRefusedCertificate } from './server/handshakes.ts';
 export { LIMITS } from './server/limits.ts';
 export { isSecure } from './server/listen.ts';

@@ -3,7 +3,7 @@ import type { FastifyReply } from 'fastify';
 import { type TraceFields, traceFields } from '../../src/core/trace.ts';
 
 /** A reply that is complete: one of Fastify or of the fast path. `exchangeOf` describes it. */
-export type FinishedReply = FastifyReply | { exchange(): RecordedExchange };
+type FinishedReply = FastifyReply | { exchange(): RecordedExchange };
 
 /** Told once of each finished request of a route, with its duration in milliseconds. */
 export type ReplyRecorder = (

@@ -251,7 +251,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   {
     promise: 'The fast path takes plain requests only',
     change: 'it also takes requests with Transfer-Encoding',
-    file: 'packages/transport/fast-path/plain-request.ts',
+    file: 'packages/transport/fast-path/fast-connection.ts',
     from: "headers['transfer-encoding'] === undefined &&",
     to: '',
     test: 'packages/transport/fast-path/plain-request.test.ts',
@@ -307,7 +307,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   {
     promise: 'A page whose name resolves to this machine reads nothing',
     change: 'any host name is accepted',
-    file: 'packages/transport/hosts.ts',
+    file: 'packages/transport/server/guards.ts',
     from: 'if (!this.#judge(authority)) return false;',
     to: '',
     test: 'test/http/hosts.test.ts',
@@ -323,7 +323,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   {
     promise: 'Such a page reads nothing by posing as a proxy',
     change: 'X-Forwarded-Host is checked instead of Host',
-    file: 'packages/transport/hosts.ts',
+    file: 'packages/transport/server/guards.ts',
     from: 'if (asked !== undefined && !this.has(asked)) return asked;',
     to: 'if (asked !== undefined && asked === forwarded && !this.has(asked)) return asked;',
     test: 'test/http/hosts.test.ts',
@@ -395,7 +395,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   {
     promise: 'An Idempotency-Key belongs to its caller',
     change: 'all callers share their keys',
-    file: 'src/rest/validators.ts',
+    file: 'src/rest/messages.ts',
     from: 'return caller === undefined ? key',
     to: 'return caller !== null ? key',
     test: 'test/access/idempotency.test.ts',
@@ -459,7 +459,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   {
     promise: 'The memory of a body does not depend on how finely it is cut',
     change: 'unread pieces are kept one by one',
-    file: 'packages/transport/body/request-message.ts',
+    file: 'packages/transport/body/request-body.ts',
     from: 'else if (!this.#isWanted && !this.destroyed) return this.#keep(piece);',
     to: '',
     test: 'packages/transport/body/request-message.test.ts',
@@ -587,7 +587,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   {
     promise: 'If-Match compares strongly',
     change: 'a weak tag matches',
-    file: 'src/rest/validators.ts',
+    file: 'src/rest/messages.ts',
     from: '/^"(0|[1-9]\\d{0,15})"$/',
     to: '/^(?:W\\/)?"(0|[1-9]\\d{0,15})"$/',
     test: 'test/rest/conditions.test.ts',
@@ -821,9 +821,9 @@ export const SABOTAGES: readonly Sabotage[] = [
   {
     promise: 'Unread replies are bounded in bytes',
     change: 'a piece of a reply counts as one byte',
-    file: 'packages/transport/reply/reply-pieces.ts',
-    from: 'unread.hold(bytes.length);',
-    to: 'unread.hold(1);',
+    file: 'packages/transport/reply/reply-streams.ts',
+    from: ' unread.hold(bytes.length);',
+    to: ' unread.hold(1);',
     test: 'packages/transport/reply/reply-pieces.test.ts',
   },
   {

@@ -28,8 +28,8 @@ import type { ApiSources } from '../management/options.ts';
 import type { SpringBootAdminOptions } from '../management/spring-boot-admin.ts';
 import { LocalUserFeed } from '../relations/events.ts';
 import { MemoryUserStore } from '../relations/user-stores.ts';
+import { restErrors } from '../rest/messages.ts';
 import { rest } from '../rest/rest.ts';
-import { restErrors } from '../rest/rest-errors.ts';
 import type { Database } from '../sql/database.ts';
 import { databaseCheck, writerCheck } from '../sql/open.ts';
 import {

@@ -1,11 +1,4 @@
-import {
-  HttpProblem,
-  KEEP_ALIVE,
-  LIMITS,
-  type RequestContext,
-  requestFields,
-  toProblem,
-} from '@portico/transport';
+import { HttpProblem, LIMITS, type RequestContext, requestFields, toProblem } from '@portico/transport';
 import { GRAPHQL_TRANSPORT_WS_PROTOCOL, handleProtocols } from 'graphql-ws';
 import type { WebSocket } from 'ws';
 import type { CorsPolicy } from '../access/cors.ts';
@@ -86,7 +79,7 @@ export class Heartbeat {
     this.#clients.set(client, { socket, pingedAt: undefined });
     // Detects a client that no longer reads.
     socket.setTimeout(LIMITS.idleReplyTimeout, () => client.terminate());
-    this.#timer ??= setInterval(() => this.#beat(), KEEP_ALIVE).unref();
+    this.#timer ??= setInterval(() => this.#beat(), LIMITS.signOfLife).unref();
   }
 
   delete(client: WebSocket): void {

@@ -4,7 +4,7 @@ import {
   type BodyBudget,
   type BodySender,
   type HttpProblem,
-  MAX_BEHIND,
+  LIMITS,
   type ReplyBudget,
   type RequestContext,
   type SentReply,
@@ -195,7 +195,7 @@ export class OutboundQueue {
 
   /** Whether so many bytes wait for the client that its messages are not handled. */
   get isFull(): boolean {
-    return this.#client.bufferedAmount > MAX_BEHIND;
+    return this.#client.bufferedAmount > LIMITS.maxUnreadEvents;
   }
 
   /** Calls the listener whenever the queue is no longer full. */

@@ -22,7 +22,7 @@ import {
 } from '../relations/import.ts';
 import { type BadLine, ImportError } from '../relations/import-readers.ts';
 import type { DatabaseUserStore } from '../relations/user-stores.ts';
-import { idempotencyKey } from './validators.ts';
+import { idempotencyKey } from './messages.ts';
 
 /** Maximum concurrent imports; each holds a few megabytes at most, unless it is one transaction. */
 const MAX_IMPORTS = 8;

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Reply } from '@portico/transport';
 import fc from 'fast-check';
-import { isPieces } from '../../packages/transport/reply/reply-pieces.ts';
+import { isPieces } from '../../packages/transport/reply/reply-streams.ts';
 import type { MaybePromise } from '../core/maybe-promise.ts';
 import type { UserFormat, UserPage } from '../relations/lists.ts';
 import { DatabaseUserStore } from '../relations/user-stores.ts';

@@ -13,14 +13,16 @@ import {
   userPages,
 } from '../relations/lists.ts';
 import type { DatabaseUserStore } from '../relations/user-stores.ts';
-import { data, JSON_TYPE, json } from './rest-errors.ts';
 import {
+  data,
   isConditional,
+  JSON_TYPE,
+  json,
   listValidators,
   notModified,
   type Validators,
   validatorHeaders,
-} from './validators.ts';
+} from './messages.ts';
 
 /** All users in a format. */
 interface UserList {

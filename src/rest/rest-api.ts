@@ -16,7 +16,7 @@ import {
 } from '../http/openapi.ts';
 import { FILTERS, LIMIT } from '../relations/lists.ts';
 import { newUserSchema, userSchema } from '../relations/user.ts';
-import { JSON_TYPE } from './rest-errors.ts';
+import { JSON_TYPE } from './messages.ts';
 
 const CSV = 'text/csv';
 const NDJSON = 'application/x-ndjson';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { HttpProblem } from '@portico/transport';
 import fc from 'fast-check';
-import { allowedOf, data, done, failure, JSON_TYPE, restErrors, USER_NOT_FOUND } from './rest-errors.ts';
+import { allowedOf, data, done, failure, JSON_TYPE, restErrors, USER_NOT_FOUND } from './messages.ts';
 
 describe('envelope', () => {
   test('the bytes that the contract states', () => {

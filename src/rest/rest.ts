@@ -7,7 +7,7 @@ import type { AccessPolicy } from '../access/policy.ts';
 import type { UserEventFeed } from '../relations/events.ts';
 import type { DatabaseUserStore } from '../relations/user-stores.ts';
 import { changeReplies } from './change-feed.ts';
-import { allowedOf, JSON_TYPE, methodNotAllowed, NO_ROUTE, restErrors } from './rest-errors.ts';
+import { allowedOf, JSON_TYPE, methodNotAllowed, NO_ROUTE, restErrors } from './messages.ts';
 import { userEndpoints } from './users.ts';
 
 /** The options of the REST door. */

@@ -27,30 +27,28 @@ import {
 import { askedImport, type ImportOptions, importer } from './bulk.ts';
 import { askedExport, exporter, listHead, listPage, totalHeaders, userLister } from './lists.ts';
 import {
-  CREATED,
-  data,
-  done,
-  JSON_TYPE,
-  json,
-  methodNotAllowed,
-  NO_SUCH_USER,
-  withData,
-} from './rest-errors.ts';
-import {
   CHANGED_MEANWHILE,
+  CREATED,
   createdOf,
   createKey,
+  data,
+  done,
   isConditional,
   isMergePatch,
+  JSON_TYPE,
+  json,
   listValidators,
+  methodNotAllowed,
   NEEDS_IF_MATCH,
+  NO_SUCH_USER,
   notModified,
   readUserBody,
   readUserPatch,
   userValidators,
   validatorHeaders,
+  withData,
   writeCondition,
-} from './validators.ts';
+} from './messages.ts';
 
 /** Options of the endpoints. */
 export interface UserEndpointOptions extends Guards, ImportOptions {

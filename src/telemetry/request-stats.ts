@@ -1,10 +1,4 @@
-import {
-  exchangeOf,
-  type FinishedReply,
-  type RecordedExchange,
-  type ReplyRecorder,
-  requestFields,
-} from '@portico/transport';
+import { exchangeOf, type RecordedExchange, type ReplyRecorder, requestFields } from '@portico/transport';
 import type { FastifyBaseLogger, FastifyInstance, onResponseHookHandler } from 'fastify';
 import { LatencyHistogram, type Tagged, type Timer } from './meters.ts';
 import type { Metrics } from './metrics.ts';
@@ -100,17 +94,15 @@ export class RequestStats {
       if (status >= 500) this.#errors++;
       if (milliseconds < STREAM) this.durations.record(milliseconds);
       tail?.record(this.#door, uri, method, status, milliseconds);
-      if (this.#readers.length > 0) this.#tell(reply);
+      if (this.#readers.length > 0) {
+        const exchange = exchangeOf(reply);
+        for (const read of this.#readers) read(exchange);
+      }
     };
   }
 
   #seriesOf(uri: string, method: string, status: number): Timer {
     return this.#timer.with('door', this.#door, 'uri', uri, 'method', method, 'status', String(status));
-  }
-
-  #tell(reply: FinishedReply): void {
-    const exchange = exchangeOf(reply);
-    for (const read of this.#readers) read(exchange);
   }
 }
 

@@ -4,7 +4,7 @@ import {
   bodyBudgetOf,
   type Endpoint,
   HttpProblem,
-  LARGE_SHARE,
+  LIMITS,
   parseJsonBody,
   type Reply,
   type RequestContext,
@@ -47,7 +47,7 @@ export const RECEIVER_PATH = '/webhook';
 /** The body limit of a source: its own or the door's, bounded by the bytes that may be in flight. */
 function bodyLimitOf(source: SourceSettings, { maxBodyBytes, maxBytesInFlight }: ReceiverOptions): number {
   const limit = source.maxBodyBytes ?? Math.max(maxBodyBytes, largestBody(source.scheme));
-  return Math.min(limit, Math.max(maxBodyBytes, Math.floor(maxBytesInFlight * LARGE_SHARE)));
+  return Math.min(limit, Math.max(maxBodyBytes, Math.floor(maxBytesInFlight * LIMITS.largeBodies)));
 }
 
 /**

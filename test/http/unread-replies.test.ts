@@ -7,7 +7,7 @@ import { Readable } from 'node:stream';
 import { describe, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { addEndpoint, createListener, type Reply, ReplyBudget, readRawBodies } from '@portico/transport';
-import { PIECE_BYTES, TURN_PIECES } from '../../packages/transport/reply/reply-pieces.ts';
+import { PIECE_BYTES, TURN_PIECES } from '../../packages/transport/reply/reply-streams.ts';
 import { openLog } from '../../src/telemetry/log.ts';
 import { residentMegabytes } from '../graphql/worst/watch.ts';
 import { warmUp } from '../support/connections.ts';

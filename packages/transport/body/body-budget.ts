@@ -2,6 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import { clientKey } from '../caller.ts';
 import type { RequestContext } from '../endpoint.ts';
 import { HttpProblem, reasonPhrase } from '../problem.ts';
+import { LIMITS } from '../server/limits.ts';
 
 /** The client whose share of a budget is used. */
 type Client = Pick<RequestContext, 'caller' | 'client'>;
@@ -27,8 +28,6 @@ export interface BodyBudgetOptions {
 
 /** Default budget for the bodies of a door, in bytes. */
 export const DEFAULT_MAX_BODIES = 64 * 1024 * 1024;
-/** The share of a budget that large bodies may fill, so that a few of them leave capacity for others. */
-export const LARGE_SHARE = 0.5;
 /** The share of a budget that one client keeps while others need memory. */
 const CLIENT_SHARE = 0.25;
 /** The extra share that evicting slow senders frees, so that not every body triggers a search. */
@@ -219,7 +218,7 @@ export class BodyBudget {
   #fits(before: number, after: number): boolean {
     if (this.#held + after - before > this.#max) return false;
     const large = this.#largePart(after);
-    return large === 0 || this.#large + large - this.#largePart(before) <= this.#max * LARGE_SHARE;
+    return large === 0 || this.#large + large - this.#largePart(before) <= this.#max * LIMITS.largeBodies;
   }
 
   /** Evicts others until the demand fits; false if that is not enough. */

@@ -7,9 +7,8 @@ import fastify from 'fastify';
 import { rawHttp } from '../../../test/support/connections.ts';
 import { waitFor } from '../../../test/support/wait-for.ts';
 import type { Endpoint } from '../endpoint.ts';
-import { addEndpoint, sendProblem } from '../fastify.ts';
+import { addEndpoint, readRawBodies, sendProblem } from '../fastify.ts';
 import { BodyBudget } from './body-budget.ts';
-import { readRawBodies } from './request-body.ts';
 
 const LIMIT = 60;
 const BUDGET = 100;

@@ -7,7 +7,7 @@ import { setTimeout as delay, setImmediate as turn } from 'node:timers/promises'
 import fc from 'fast-check';
 import { waitFor } from '../../../test/support/wait-for.ts';
 import { BodyBudget } from './body-budget.ts';
-import { requestMessage } from './request-message.ts';
+import { requestMessage } from './request-body.ts';
 
 /** A server whose requests are handed out one by one, and a connection to it. */
 async function open(max = 1024 * 1024) {

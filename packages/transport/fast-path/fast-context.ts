@@ -6,7 +6,6 @@ import type { KnownCaller } from '../caller.ts';
 import type { Endpoint, Reply, RequestContext } from '../endpoint.ts';
 import { type ErrorFormat, refusal } from '../error-format.ts';
 import { onClientAbort, withVary } from '../fastify.ts';
-import type { Forwarding, OwnHosts } from '../hosts.ts';
 import { bodyTooLarge } from '../problem.ts';
 import { LARGE_REPLY, type ReplyBudget, takenBy } from '../reply/reply-budget.ts';
 import {
@@ -16,7 +15,7 @@ import {
   type PiecewiseReply,
   SOURCE_FAILED,
   takenPieces,
-} from '../reply/reply-pieces.ts';
+} from '../reply/reply-streams.ts';
 import {
   isAudited,
   type OnRefused,
@@ -28,8 +27,8 @@ import {
   type TracedRequest,
 } from '../request-events.ts';
 import type { Connections, InFlight } from '../server/connections.ts';
-import type { FastConnection } from './fast-connection.ts';
-import type { PlainRequest } from './plain-request.ts';
+import type { Forwarding, OwnHosts } from '../server/guards.ts';
+import type { FastConnection, PlainRequest } from './fast-connection.ts';
 import { isChunked, type ReplyHeads } from './reply-heads.ts';
 
 /** Options shared by all fast-path requests of a door. */

@@ -10,7 +10,7 @@ import { LIMIT, openFastDoor as open, told } from '../../../test/support/fast-do
 import { waitFor } from '../../../test/support/wait-for.ts';
 import type { Endpoint } from '../endpoint.ts';
 import { addEndpoint } from '../fastify.ts';
-import { SOURCE_FAILED } from '../reply/reply-pieces.ts';
+import { SOURCE_FAILED } from '../reply/reply-streams.ts';
 
 test('a path is taken as it stands, or with one last segment that is not empty and needs no decoding', async () => {
   await using door = await open();

@@ -6,9 +6,9 @@ import type { FastifyContextConfig, FastifyInstance } from 'fastify';
 import type { BodyBudget } from '../body/body-budget.ts';
 import { takesEventStream } from '../negotiation.ts';
 import { connectionEvent } from '../server/listen.ts';
+import type { PlainRequest } from './fast-connection.ts';
 import { FastConnection, type FastRouter, nodeReader } from './fast-connection.ts';
 import { FastRequestContext, type FastRequestOptions, type FastRoute } from './fast-context.ts';
-import type { PlainRequest } from './plain-request.ts';
 import { ReplyHeads } from './reply-heads.ts';
 
 /**

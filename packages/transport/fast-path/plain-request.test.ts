@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { oddRequest } from '../../../test/support/odd-requests.ts';
 import { LIMITS } from '../server/limits.ts';
-import { PlainRequestReader, readPlainRequest } from './plain-request.ts';
+import { PlainRequestReader, readPlainRequest } from './fast-connection.ts';
 
 const post = (lines: string, body = '') =>
   Buffer.from(`POST /a HTTP/1.1\r\nHost: x\r\n${lines}\r\n${body}`, 'latin1');

@@ -7,9 +7,8 @@ import fastify, { type FastifyInstance } from 'fastify';
 import { waitFor } from '../../../test/support/wait-for.ts';
 import type { RequestContext } from '../endpoint.ts';
 import { addEndpoint } from '../fastify.ts';
-import { EventStream, eventReply, eventStreamsOf } from './event-streams.ts';
 import { ReplyBudget } from './reply-budget.ts';
-import { limitUnread } from './reply-pieces.ts';
+import { EventStream, eventReply, eventStreamsOf, limitUnread } from './reply-streams.ts';
 
 /** Answers GET / with a stream. */
 function answer(

@@ -2,6 +2,7 @@ import type { Socket } from 'node:net';
 import type { MaybePromise } from '../../../src/core/maybe-promise.ts';
 import { CooperativeScheduler } from '../../../src/core/scheduler.ts';
 import { HttpProblem, reasonPhrase } from '../problem.ts';
+import { LIMITS } from '../server/limits.ts';
 
 /** A destination of bytes: a reply, an event stream or a WebSocket. */
 export interface SentReply {
@@ -18,8 +19,6 @@ export interface SentReply {
  * at once.
  */
 export const LARGE_REPLY = 16 * 1024;
-/** Maximum unread bytes of events when the next one is sent. */
-export const MAX_BEHIND = 256 * 1024;
 /** Default budget, in bytes. */
 const DEFAULT_MAX_BYTES = 64 * 1024 * 1024;
 /** A client that has read something within this time is not disconnected, in milliseconds. */
@@ -189,7 +188,7 @@ export class Unread {
    * Whether the client is too far behind to get more events: its unread bytes exceed `max`, or it has any
    * while the budget is exceeded. A single event may have any size.
    */
-  isBehind(max = MAX_BEHIND): boolean {
+  isBehind(max: number = LIMITS.maxUnreadEvents): boolean {
     return this.#bytes > max || (this.#bytes > 0 && this.#budget.isOver);
   }
 

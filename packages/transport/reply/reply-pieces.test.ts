@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import fc from 'fast-check';
 import { ReplyBudget } from './reply-budget.ts';
-import { PIECE_BYTES, type PiecewiseReply, TURN_PIECES, takenPieces } from './reply-pieces.ts';
+import { PIECE_BYTES, type PiecewiseReply, TURN_PIECES, takenPieces } from './reply-streams.ts';
 
 /** A reply whose client reads when it is told to. */
 class FakeReply implements PiecewiseReply {

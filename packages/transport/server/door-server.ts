@@ -10,7 +10,7 @@ import type { Socket } from 'node:net';
 import { setTimeout as sleep, setImmediate as tick } from 'node:timers/promises';
 import type { TlsOptions } from 'node:tls';
 import { HttpProblem } from '../problem.ts';
-import { noteEndless } from '../reply/event-streams.ts';
+import { noteEndless } from '../reply/reply-streams.ts';
 import type { Connections } from './connections.ts';
 import { originForm } from './guards.ts';
 import { Handshakes } from './handshakes.ts';

@@ -18,6 +18,15 @@ export const LIMITS = {
   maxHeaders: 100,
   maxConnections: 10_000,
   maxRequestsPerConnection: 10_000,
+  /**
+   * Interval of signs of life on event streams and WebSockets. They keep proxies from closing a quiet
+   * connection and detect clients that have left.
+   */
+  signOfLife: 12_000,
+  /** Maximum unread bytes of events when the next one is sent. */
+  maxUnreadEvents: 256 * 1024,
+  /** The share of a body budget that large bodies may fill, so that a few leave capacity for others. */
+  largeBodies: 0.5,
   /** Maximum nesting of a JSON body. */
   jsonDepth: 64,
 } as const;

@@ -15,18 +15,25 @@ import Fastify, {
 import type { Logger } from 'pino';
 import { isLoopback, socketPathOf, type Trust } from '../../../src/core/addresses.ts';
 import { BodyBudget, DEFAULT_MAX_BODIES, setBodyBudget } from '../body/body-budget.ts';
-import { requestMessage } from '../body/request-message.ts';
+import { requestMessage } from '../body/request-body.ts';
 import type { ErrorFormat } from '../error-format.ts';
 import { FastPath } from '../fast-path/fast-path.ts';
 import { callerOf, sendProblem } from '../fastify.ts';
-import { forwarding, hostNameOf, OwnHosts, unknownHost } from '../hosts.ts';
-import { eventStreamsOf, isWhole } from '../reply/event-streams.ts';
 import { ReplyBudget } from '../reply/reply-budget.ts';
-import { limitUnread } from '../reply/reply-pieces.ts';
+import { eventStreamsOf, isWhole, limitUnread } from '../reply/reply-streams.ts';
 import { isAudited, type OnRefused, type RequestSpan, type RequestTracing } from '../request-events.ts';
 import { Connections } from './connections.ts';
 import { createDoorServer, type DoorServer, refusedUpgrade } from './door-server.ts';
-import { clientErrorHandler, originForm, refuseConnect, refusedFraming } from './guards.ts';
+import {
+  clientErrorHandler,
+  forwarding,
+  hostNameOf,
+  OwnHosts,
+  originForm,
+  refuseConnect,
+  refusedFraming,
+  unknownHost,
+} from './guards.ts';
 import { type OnRefusedCertificate, type RefusedCertificate, watchCertificates } from './handshakes.ts';
 import { LIMITS } from './limits.ts';
 import {

@@ -5,9 +5,8 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { startPortico } from './support/portico-process.ts';
-import { runShown } from './support/run-shown.ts';
 import { startTestService } from './support/service.ts';
-import { type ShownCommand, shownCommand, shownCommands } from './support/shown-commands.ts';
+import { runShown, type ShownCommand, shownCommand, shownCommands } from './support/shown-commands.ts';
 import { temporaryFolder } from './support/temporary-folder.ts';
 import { waitFor } from './support/wait-for.ts';
 

@@ -17,8 +17,7 @@ import { run } from 'node:test';
 import { spec } from 'node:test/reporters';
 import { parseArgs } from 'node:util';
 import { buildPackage } from '../../test/support/package.ts';
-import { startPostgres } from '../../test/support/postgres.ts';
-import { missingPostgres } from '../../test/support/postgres-binaries.ts';
+import { missingPostgres, startPostgres } from '../../test/support/postgres.ts';
 import { type Batch, batches } from './batches.ts';
 
 const ROOT = join(import.meta.dirname, '../..');

@@ -2,9 +2,8 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { runShown } from '../support/run-shown.ts';
 import { startTestService, type TestService } from '../support/service.ts';
-import { settingsOf, shownCommand, shownCommands } from '../support/shown-commands.ts';
+import { runShown, settingsOf, shownCommand, shownCommands } from '../support/shown-commands.ts';
 import { startIssuer } from './support/tokens.ts';
 
 const GUIDE = readFileSync(join(import.meta.dirname, '../../docs/SECURITY.md'), 'utf8');

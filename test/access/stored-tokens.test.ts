@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { postgresUrl, withoutPostgres } from '../support/databases.ts';
-import { runPortico } from '../support/portico-command.ts';
+import { runPortico } from '../support/portico-process.ts';
 import { runCommand } from '../support/run-command.ts';
 import { startTestService } from '../support/service.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';

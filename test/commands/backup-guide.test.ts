@@ -6,12 +6,10 @@ import { test } from 'node:test';
 import { promisify } from 'node:util';
 import { seriesNames } from '../../scripts/ops/meter-table.ts';
 import { listMeters } from '../../scripts/ops/meters.ts';
-import { startPostgres } from '../support/postgres.ts';
-import { dumpableServer } from '../support/postgres-binaries.ts';
+import { dumpableServer, startPostgres } from '../support/postgres.ts';
 import { prometheusMissing } from '../support/prometheus.ts';
-import { runShown } from '../support/run-shown.ts';
 import { startTestService, type TestService } from '../support/service.ts';
-import { shownCommand, shownCommands } from '../support/shown-commands.ts';
+import { runShown, shownCommand, shownCommands } from '../support/shown-commands.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const BACKUPS = shownCommands('docs/BACKUP.md', /^portico backup/);

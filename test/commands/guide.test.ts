@@ -7,9 +7,14 @@ import { test } from 'node:test';
 import { loadConfig } from '../../src/config/load.ts';
 import { readWebhookSettings } from '../../src/webhook/options.ts';
 import { startPortico } from '../support/portico-process.ts';
-import { runShown, runShownUntil } from '../support/run-shown.ts';
 import { startTestService } from '../support/service.ts';
-import { settingsOf, shownCommand, shownCommands } from '../support/shown-commands.ts';
+import {
+  runShown,
+  runShownUntil,
+  settingsOf,
+  shownCommand,
+  shownCommands,
+} from '../support/shown-commands.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { waitFor } from '../support/wait-for.ts';
 

@@ -5,8 +5,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { describe, test } from 'node:test';
 import pg from 'pg';
 import { postgresUrl, withoutPostgres } from '../support/databases.ts';
-import { runPortico } from '../support/portico-command.ts';
-import { startPortico } from '../support/portico-process.ts';
+import { runPortico, startPortico } from '../support/portico-process.ts';
 import { runCommand } from '../support/run-command.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 

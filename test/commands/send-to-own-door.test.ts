@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { makeCertificate, writeCertificate } from '../support/certificates.ts';
-import { runPortico } from '../support/portico-command.ts';
+import { runPortico } from '../support/portico-process.ts';
 import { startTestService } from '../support/service.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 

@@ -8,9 +8,9 @@ import { describe, test } from 'node:test';
 import pg from 'pg';
 import { DatabaseOpenError } from '../../src/core/errors.ts';
 import { migrateDatabase, pendingMigrations } from '../../src/sql/open.ts';
-import { CHILD_ENVIRONMENT } from '../support/child-environment.ts';
 import { postgresUrl, withoutPostgres } from '../support/databases.ts';
 import { type MigrationsFolder, migrationsFolder } from '../support/migrations-folder.ts';
+import { CHILD_ENVIRONMENT } from '../support/portico-process.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { waitFor } from '../support/wait-for.ts';
 

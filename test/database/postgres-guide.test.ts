@@ -5,11 +5,9 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { freePort } from '../support/free-port.ts';
 import { startPortico } from '../support/portico-process.ts';
-import { type PostgresServer, startPostgres } from '../support/postgres.ts';
-import { missingPostgres } from '../support/postgres-binaries.ts';
-import { runShown } from '../support/run-shown.ts';
+import { missingPostgres, type PostgresServer, startPostgres } from '../support/postgres.ts';
 import { startTestService } from '../support/service.ts';
-import { settingsOf, shownCommand, shownCommands } from '../support/shown-commands.ts';
+import { runShown, settingsOf, shownCommand, shownCommands } from '../support/shown-commands.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const MAKE_USER = shownCommand('docs/POSTGRESQL.md', /^createuser/);

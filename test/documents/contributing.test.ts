@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { runShown, runShownUntil } from '../support/run-shown.ts';
-import { shownCommand } from '../support/shown-commands.ts';
+import { runShown, runShownUntil, shownCommand } from '../support/shown-commands.ts';
 import { ROOT } from './documents.ts';
 
 const DEVELOP = shownCommand('CONTRIBUTING.md', /^npm run dev /);

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { chmod, chown, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { fillDisk, openSmallDisk, withoutSmallDisk } from '../support/broken-machine.ts';
 import { makeImmutable, withoutImmutable } from '../support/immutable.ts';
 import { AS_NOBODY, NOBODY, withoutOtherUser } from '../support/other-user.ts';
 import { type PorticoProcess, startPortico } from '../support/portico-process.ts';
-import { fillDisk, openSmallDisk, withoutSmallDisk } from '../support/small-disk.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { waitFor } from '../support/wait-for.ts';
 

@@ -1,9 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createClient } from 'graphql-sse';
-import { checkShownRequests, startExample } from '../support/example-process.ts';
-import { runShownUntil } from '../support/run-shown.ts';
-import { shownCommand, shownCommands } from '../support/shown-commands.ts';
+import {
+  checkShownRequests,
+  runShownUntil,
+  shownCommand,
+  shownCommands,
+  startExample,
+} from '../support/shown-commands.ts';
 import { ask } from './support/door.ts';
 
 const SERVE = shownCommand('examples/graphql-plugin/README.md', /^npm exec -- node /);

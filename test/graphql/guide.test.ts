@@ -2,8 +2,13 @@ import assert from 'node:assert/strict';
 import { symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { runShown, runShownUntil } from '../support/run-shown.ts';
-import { settingsOf, shownCommand, shownCommands } from '../support/shown-commands.ts';
+import {
+  runShown,
+  runShownUntil,
+  settingsOf,
+  shownCommand,
+  shownCommands,
+} from '../support/shown-commands.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { ask, openDoor } from './support/door.ts';
 

@@ -5,11 +5,9 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { createClient } from 'graphql-sse';
 import { startConfigExample } from '../support/config-example.ts';
-import { checkShownRequests } from '../support/example-process.ts';
-import { runPortico } from '../support/portico-command.ts';
-import { runShown } from '../support/run-shown.ts';
+import { runPortico } from '../support/portico-process.ts';
 import { startTestService } from '../support/service.ts';
-import { shownCommand, shownCommands } from '../support/shown-commands.ts';
+import { checkShownRequests, runShown, shownCommand, shownCommands } from '../support/shown-commands.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { ask, openDoor } from './support/door.ts';
 

@@ -4,10 +4,9 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { startConfigExample } from '../support/config-example.ts';
 import { type Asked, keepConnection } from '../support/connections.ts';
-import { checkShownRequests } from '../support/example-process.ts';
 import { startPortico } from '../support/portico-process.ts';
 import { startTestService } from '../support/service.ts';
-import { shownCommand, shownCommands } from '../support/shown-commands.ts';
+import { checkShownRequests, shownCommand, shownCommands } from '../support/shown-commands.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const SERVE = shownCommand('examples/own-routes/README.md', /^npm start -- /);

@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { ERROR_CODES } from '../../src/core/error-codes.ts';
-import { runShown } from '../support/run-shown.ts';
 import { startTestService, type TestService } from '../support/service.ts';
-import { shownCommand } from '../support/shown-commands.ts';
+import { runShown, shownCommand } from '../support/shown-commands.ts';
 
 const SHOWN = shownCommand('docs/ERRORS.md', /^curl /);
 const TYPES = 'application/json, application/problem+json';

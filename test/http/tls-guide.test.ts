@@ -5,9 +5,8 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
 import { runCommand } from '../support/run-command.ts';
-import { runShown } from '../support/run-shown.ts';
 import { startTestService } from '../support/service.ts';
-import { settingsOf, shownCommand } from '../support/shown-commands.ts';
+import { runShown, settingsOf, shownCommand } from '../support/shown-commands.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { type ProxyProgram, proxies } from './proxies/proxy.ts';
 

@@ -2,8 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { checkShownRequests, startExample } from '../support/example-process.ts';
-import { shownCommand, shownCommands } from '../support/shown-commands.ts';
+import { checkShownRequests, shownCommand, shownCommands, startExample } from '../support/shown-commands.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const SERVE = shownCommand('examples/management-plugin/README.md', /^npm exec -- node /);

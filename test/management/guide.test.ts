@@ -4,9 +4,8 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { buildSchema } from 'graphql';
-import { runShown } from '../support/run-shown.ts';
 import { startTestService } from '../support/service.ts';
-import { settingsOf, shownCommand } from '../support/shown-commands.ts';
+import { runShown, settingsOf, shownCommand } from '../support/shown-commands.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 const SERVE = shownCommand('docs/MANAGEMENT.md', /^MANAGEMENT_INCLUDE='\*' npm start$/);

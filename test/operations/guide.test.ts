@@ -9,8 +9,7 @@ import { options } from '../../src/config/options/options.ts';
 import { withoutPostgres } from '../support/databases.ts';
 import { startPortico } from '../support/portico-process.ts';
 import { prometheusMissing } from '../support/prometheus.ts';
-import { runShown } from '../support/run-shown.ts';
-import { settingsOf, shownCommand, shownCommands } from '../support/shown-commands.ts';
+import { runShown, settingsOf, shownCommand, shownCommands } from '../support/shown-commands.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { waitFor } from '../support/wait-for.ts';
 

@@ -4,10 +4,8 @@ import { once } from 'node:events';
 import { chmodSync, existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { test } from 'node:test';
-import { CHILD_ENVIRONMENT } from '../support/child-environment.ts';
-import { runPortico } from '../support/portico-command.ts';
-import { MAIN, startPortico } from '../support/portico-process.ts';
-import { tracedProcess, withoutStrace } from '../support/strace.ts';
+import { tracedProcess, withoutStrace } from '../support/broken-machine.ts';
+import { CHILD_ENVIRONMENT, MAIN, runPortico, startPortico } from '../support/portico-process.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { waitFor } from '../support/wait-for.ts';
 

@@ -6,10 +6,9 @@ import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { openDatabase } from '../../src/sql/open.ts';
-import { runPortico } from '../support/portico-command.ts';
-import { type PorticoProcess, startPortico } from '../support/portico-process.ts';
+import { standStill } from '../support/broken-machine.ts';
+import { type PorticoProcess, runPortico, startPortico } from '../support/portico-process.ts';
 import { startTestService } from '../support/service.ts';
-import { standStill } from '../support/stand-still.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { waitFor } from '../support/wait-for.ts';
 

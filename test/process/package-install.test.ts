@@ -9,8 +9,7 @@ import { noticedPackages } from '../../scripts/license-notices.ts';
 import { freePort } from '../support/free-port.ts';
 import { PRINTED, PROGRAM, packPackage } from '../support/package.ts';
 import { startPortico } from '../support/portico-process.ts';
-import { runShown, runShownUntil } from '../support/run-shown.ts';
-import { type ShownCommand, shownCommand } from '../support/shown-commands.ts';
+import { runShown, runShownUntil, type ShownCommand, shownCommand } from '../support/shown-commands.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 

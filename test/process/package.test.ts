@@ -134,7 +134,7 @@ test('the other commands of the bundle run alone too, help and version without t
     await run('--version'),
     `${JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')).version}\n`,
   );
-  assert.match(await run('--help'), /--webhook-secret/);
+  assert.match(await run('help', 'serve'), /--webhook-secret/);
   assert.match(await run('migrate'), /001-schema\.sql/);
   assert.equal(await run('deliveries', 'list', '--json'), '{"items":[],"next":null}\n');
 });

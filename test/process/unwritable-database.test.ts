@@ -4,10 +4,10 @@ import { chmod, chown, mkdir, readdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { migrateDatabase } from '../../src/sql/open.ts';
+import { fillDisk, openSmallDisk, type SmallDisk, withoutSmallDisk } from '../support/broken-machine.ts';
 import { makeImmutable, withoutImmutable } from '../support/immutable.ts';
 import { AS_NOBODY, NOBODY, withoutOtherUser } from '../support/other-user.ts';
 import { startPortico } from '../support/portico-process.ts';
-import { fillDisk, openSmallDisk, type SmallDisk, withoutSmallDisk } from '../support/small-disk.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const KILOBYTE = 1024;

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { withoutStrace } from '../support/broken-machine.ts';
 import { proofCount, proofSeed } from '../support/proof-settings.ts';
 import { seededRandom } from '../support/random.ts';
 import { control } from '../support/source-copy.ts';
-import { withoutStrace } from '../support/strace.ts';
 import { crashStates } from './power-cut/crash-states.ts';
 import { type Life, record } from './power-cut/recording.ts';
 import type { Step } from './power-cut/trace.ts';

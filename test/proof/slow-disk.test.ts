@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { attachStrace, withoutStrace } from '../support/broken-machine.ts';
 import { startPortico } from '../support/portico-process.ts';
-import { attachStrace, withoutStrace } from '../support/strace.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { DiskProbe } from './disk/probe.ts';
 import { readStore } from './kill/store-reader.ts';

@@ -3,9 +3,9 @@ import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
+import { standStill } from '../support/broken-machine.ts';
 import { type PorticoProcess, startPortico } from '../support/portico-process.ts';
 import { control } from '../support/source-copy.ts';
-import { standStill } from '../support/stand-still.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { waitFor } from '../support/wait-for.ts';
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { withoutStrace } from '../support/broken-machine.ts';
 import { seededRandom } from '../support/random.ts';
 import { control, earlyAcknowledgement, type SourceEdit } from '../support/source-copy.ts';
-import { withoutStrace } from '../support/strace.ts';
 import { type Recording, record } from './power-cut/recording.ts';
 
 const skip = withoutStrace();

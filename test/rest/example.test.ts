@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { checkShownRequests, startExample } from '../support/example-process.ts';
-import { shownCommand, shownCommands } from '../support/shown-commands.ts';
+import { checkShownRequests, shownCommand, shownCommands, startExample } from '../support/shown-commands.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const SERVE = shownCommand('examples/rest-plugin/README.md', /^npm exec -- node /);

@@ -2,9 +2,8 @@ import assert from 'node:assert/strict';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { runShown } from '../support/run-shown.ts';
 import { startTestService } from '../support/service.ts';
-import { settingsOf, shownCommand, shownCommands } from '../support/shown-commands.ts';
+import { runShown, settingsOf, shownCommand, shownCommands } from '../support/shown-commands.ts';
 import { open } from './support/rest-door.ts';
 
 const GUIDE = join(import.meta.dirname, '../../docs/REST.md');

@@ -2,8 +2,7 @@ import { join } from 'node:path';
 import { after } from 'node:test';
 import type { Database } from '../../src/sql/database.ts';
 import { openDatabase } from '../../src/sql/open.ts';
-import { type PostgresDatabases, sharedPostgres } from './postgres.ts';
-import { missingPostgres } from './postgres-binaries.ts';
+import { missingPostgres, type PostgresDatabases, sharedPostgres } from './postgres.ts';
 import { temporaryFolder } from './temporary-folder.ts';
 
 /** A database of its own for one test. */

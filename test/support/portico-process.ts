@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import { CHILD_ENVIRONMENT } from './child-environment.ts';
+import type { CommandOptions, CommandResult } from './run-command.ts';
 import { waitFor } from './wait-for.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
@@ -117,4 +117,33 @@ export function startPortico({
       await exit;
     },
   };
+}
+
+/**
+ * What every process that a test starts gets of the test's own environment, and nothing else: where programs are, and
+ * where compiled code is kept.
+ */
+export const CHILD_ENVIRONMENT: NodeJS.ProcessEnv = {
+  PATH: process.env.PATH,
+  NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE,
+};
+
+/** Runs a `portico` command to its end, in a process of its own. */
+export async function runPortico(
+  args: readonly string[],
+  { cwd, env = {}, input = '' }: CommandOptions,
+): Promise<CommandResult> {
+  const child = spawn(process.execPath, [MAIN, ...args], { cwd, env: { ...CHILD_ENVIRONMENT, ...env } });
+  let stdout = '';
+  let stderr = '';
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    stdout += text;
+  });
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    stderr += text;
+  });
+  // A command that reads nothing may be gone before it is written to.
+  child.stdin.on('error', () => {}).end(input);
+  const [code] = (await once(child, 'close')) as [number | null];
+  return { code, stdout, stderr };
 }

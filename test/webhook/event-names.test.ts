@@ -7,7 +7,7 @@ import { sign } from '@octokit/webhooks-methods';
 import { enqueue, openDatabase } from 'portico/database';
 import Stripe from 'stripe';
 import { newDelivery } from '../support/new-delivery.ts';
-import { runPortico } from '../support/portico-command.ts';
+import { runPortico } from '../support/portico-process.ts';
 import { startReceiver } from '../support/receiver.ts';
 import { runCommand } from '../support/run-command.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';

@@ -1,9 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { checkShownRequests, startExample } from '../support/example-process.ts';
 import { runCommand } from '../support/run-command.ts';
-import { runShown } from '../support/run-shown.ts';
-import { shownCommand, shownCommands } from '../support/shown-commands.ts';
+import {
+  checkShownRequests,
+  runShown,
+  shownCommand,
+  shownCommands,
+  startExample,
+} from '../support/shown-commands.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { waitFor } from '../support/wait-for.ts';
 

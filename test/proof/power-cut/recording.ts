@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { tracedProcess } from '../../support/broken-machine.ts';
 import { type PorticoProcess, startPortico } from '../../support/portico-process.ts';
 import type { Random } from '../../support/random.ts';
-import { tracedProcess } from '../../support/strace.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { readStore } from '../kill/store-reader.ts';

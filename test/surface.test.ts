@@ -19,8 +19,9 @@ import { describeExports } from './support/surface/exports.ts';
 import { ERROR_CODES } from './support/surface/inner.ts';
 import { describeLogMessages } from './support/surface/log-messages.ts';
 import { describeApi, describeGraphql, describeMeters, openFullService } from './support/surface/service.ts';
-import { describeSettings } from './support/surface/settings.ts';
+import { describeSettings, settingNames } from './support/surface/settings.ts';
 import { addedLines, describePostgres, describeSqlite } from './support/surface/tables.ts';
+import { describeWrongConfigurations } from './support/surface/wrong-configurations.ts';
 import { temporaryFolder } from './support/temporary-folder.ts';
 
 const ROOT = join(import.meta.dirname, '..');
@@ -182,6 +183,13 @@ describe('the surface is that of test/surface', { concurrency: true, timeout: TI
 
   test('settings', async () => {
     holds('settings.txt', await describeSettings(await help(), await emptyFolder()));
+  });
+
+  test('messages of wrong configurations', async () => {
+    const folder = await emptyFolder();
+    const serve = (args: readonly string[], cwd: string) => runCommand(args, { cwd });
+    const settings = await settingNames(await help(), folder);
+    holds('wrong-configurations.txt', await describeWrongConfigurations(folder, settings, serve));
   });
 
   test('commands', async () => {

@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type ConfigSource, loadConfig } from 'portico';
+import type { HelpedSetting } from './wrong-configurations.ts';
 
 /** Values that settings refuse, as text and in a module. */
 const BAD_TEXT = '\u0001';
@@ -132,6 +133,18 @@ function nest(keys: readonly string[]): object {
     at[last] = BAD_VALUE;
   }
   return root;
+}
+
+/** The keys that have a flag and a variable, with both. */
+export async function settingNames(help: string, cwd: string): Promise<readonly HelpedSetting[]> {
+  const { settings } = await loadConfig({ argv: [], env: {}, cwd });
+  const entries = new Map(helpEntries(help).map((entry) => [entry.flag, entry]));
+  return Array.from(flatten(settings).keys())
+    .toSorted()
+    .flatMap((key) => {
+      const entry = entries.get(flagOf(key));
+      return entry === undefined ? [] : [{ key, flag: entry.flag, env: entry.env }];
+    });
 }
 
 function helpEntries(help: string): readonly HelpEntry[] {

@@ -1,3 +1,4 @@
+import * as v from 'valibot';
 import { socketPathOf, UNIX_ADDRESS, type UnixAddress } from '../../core/addresses.ts';
 import { describeValue } from '../../core/text.ts';
 
@@ -53,45 +54,45 @@ export function text<const S extends Spec<string> & TextRules>(spec: S): OptionO
     expected = 'a text without control characters',
     pattern = /^\P{Cc}+$/u,
   } = spec;
-  return option<string, S>(
-    textKind(placeholder, expected, (given) => pattern.test(given)),
-    spec,
-  );
+  return option<string, S>(kind(placeholder, expected, textSchema(pattern)), spec);
 }
 
 /** A list of texts; not empty if the option has no default. */
 export function list<const S extends Spec<readonly string[]> & ItemRules>(
   spec: S,
 ): OptionOf<readonly string[], S> {
-  const isItem = (item: string): item is string => spec.pattern.test(item);
-  const kind = listKind({
-    expected: spec.expected,
-    atLeastOne: spec.unset !== undefined,
-    unique: false,
-    isItem,
-  });
-  return option<readonly string[], S>(kind, spec);
+  const schema = listSchema(spec.pattern, spec.unset === undefined ? 0 : 1, false);
+  return option<readonly string[], S>(kind('list', spec.expected, schema), spec);
 }
 
 /** One of several choices. */
 export function choice<const C extends readonly string[], const S extends Spec<NoInfer<C[number]>>>(
   spec: S & { readonly choices: C },
 ): OptionOf<C[number], S> {
-  return option<C[number], S>(choiceKind<C[number]>(spec.choices), spec);
+  const schema = v.picklist<C>(spec.choices);
+  return option<C[number], S>(kind('word', `one of ${spec.choices.join(', ')}`, schema), spec);
 }
 
 /** A set of choices, at least one. */
 export function someOf<const C extends readonly string[]>(
   spec: WithDefault<readonly C[number][]> & { readonly choices: C },
 ): Option<readonly C[number][]> {
-  const isItem = (item: string): item is C[number] => spec.choices.includes(item);
   const expected = `a list with at least one of ${spec.choices.join(', ')}, each at most once`;
-  return option(listKind({ expected, atLeastOne: true, unique: true, isItem }), spec);
+  const schema = listSchema(new RegExp(`^(?:${spec.choices.join('|')})$`), 1, true);
+  return option(kind('list', expected, schema as v.GenericSchema<unknown, readonly C[number][]>), spec);
 }
 
 /** A TCP port, or `unix:` and the path of a socket. With port 0 the system picks a free one. */
 export function port(spec: WithDefault<number | UnixAddress>): Option<number | UnixAddress> {
-  return option(portKind(), spec);
+  const number = integerKind('port', 0, 65_535);
+  const isSocket = (text: string) => socketPathOf(text) !== undefined;
+  const socket = v.pipe(
+    v.string(),
+    v.check(isSocket),
+    v.transform((text) => text as UnixAddress),
+  );
+  const schema = v.union([number.schema, socket]);
+  return option(kind(number.placeholder, `${number.expected}, or ${UNIX_ADDRESS}`, schema, numberIn), spec);
 }
 
 /** A count of at least `min` (default 0). */
@@ -103,7 +104,8 @@ export function count<const S extends Spec<number> & { readonly min?: number }>(
 
 /** A boolean. */
 export function toggle(spec: WithDefault<boolean>): Option<boolean> {
-  return option(toggleKind(), spec);
+  const written = (text: string) => (text === 'true' || text === 'false' ? text === 'true' : text);
+  return option(kind('true|false', 'true or false', v.boolean(), written), spec);
 }
 
 /** A duration in milliseconds, within bounds. */
@@ -122,10 +124,7 @@ export function path(spec: WithDefault<string> & { readonly root: boolean }): Op
     `a path like ${spec.default}: it begins with "/", does not end with "/"${unless}, ` +
     'and between slashes has only letters, digits, "_", "~", "-" and single "."';
   const pattern = new RegExp(`^(?:${segments}${spec.root ? '|\\/' : ''})$`);
-  return option(
-    textKind('path', expected, (text) => pattern.test(text)),
-    spec,
-  );
+  return option(kind('path', expected, textSchema(pattern)), spec);
 }
 
 /** The flag of an option: `management.basePath` is `--management-base-path`. */
@@ -141,94 +140,64 @@ export function formatDefault(option: Option<unknown>): string {
   return String(value);
 }
 
-/** The type of an option's value, and its parsers for text and for the configuration module. */
+/** The values that an option takes. */
 interface Kind<T> {
   /** Placeholder of the value in the help: `--rest-port <port>`. */
   readonly placeholder: string;
   /** Completes the sentence "must be …". */
   readonly expected: string;
+  /** The values of the configuration module. */
+  readonly schema: v.GenericSchema<unknown, T>;
   /** Parses a flag or variable; undefined if it is invalid. */
   fromText(text: string): T | undefined;
   /** Parses a value of the configuration module; undefined if it is invalid. */
   fromValue(value: unknown): T | undefined;
 }
 
-/** A text that `isValid` accepts; `expected` describes it. */
-function textKind(placeholder: string, expected: string, isValid: (text: string) => boolean): Kind<string> {
-  const accept = (value: unknown) => (typeof value === 'string' && isValid(value) ? value : undefined);
-  return { placeholder, expected, fromText: accept, fromValue: accept };
+/** `written` turns the text of a flag or variable into what a module would contain. */
+function kind<T>(
+  placeholder: string,
+  expected: string,
+  schema: v.GenericSchema<unknown, T>,
+  written: (text: string) => unknown = (text) => text,
+): Kind<T> {
+  const fromValue = (value: unknown) => {
+    const { success, output } = v.safeParse(schema, value);
+    return success ? output : undefined;
+  };
+  return { placeholder, expected, schema, fromValue, fromText: (text) => fromValue(written(text)) };
+}
+
+/** A text that matches the pattern; JSON Schema shows it only if it is a regular expression. */
+function textSchema(pattern: Pick<RegExp, 'test'>) {
+  const matches =
+    pattern instanceof RegExp ? v.regex(pattern) : v.check((text: string) => pattern.test(text));
+  return v.pipe(v.string(), matches);
 }
 
 /** A whole number within inclusive bounds. */
 function integerKind(placeholder: string, min: number, max: number, unit = ''): Kind<number> {
-  const accept = (value: unknown): number | undefined => {
-    if (typeof value !== 'number' || !Number.isInteger(value) || value < min || value > max) return undefined;
-    // Turns -0 into 0.
-    return value + 0;
-  };
-  return {
-    placeholder,
-    expected: `a whole number from ${min} to ${max}${unit}`,
-    fromText: (text) => (/^(0|-?[1-9]\d*)$/.test(text) ? accept(Number(text)) : undefined),
-    fromValue: accept,
-  };
+  // The transformation turns -0 into 0.
+  const within = v.pipe(v.number(), v.integer(), v.minValue(min), v.maxValue(max));
+  const schema = v.pipe(
+    within,
+    v.transform((value) => value + 0),
+  );
+  return kind(placeholder, `a whole number from ${min} to ${max}${unit}`, schema, numberIn);
 }
 
-/** A TCP port, or the address of a Unix socket. */
-function portKind(): Kind<number | UnixAddress> {
-  const number = integerKind('port', 0, 65_535);
-  const socket = (value: unknown) => (socketPathOf(value) === undefined ? undefined : (value as UnixAddress));
-  return {
-    placeholder: number.placeholder,
-    expected: `${number.expected}, or ${UNIX_ADDRESS}`,
-    fromText: (text) => number.fromText(text) ?? socket(text),
-    fromValue: (value) => number.fromValue(value) ?? socket(value),
-  };
+function numberIn(text: string): unknown {
+  return /^(?:0|-?[1-9]\d*)$/.test(text) ? Number(text) : text;
 }
 
-/** One of a few words. */
-function choiceKind<C extends string>(choices: readonly C[]): Kind<C> {
-  const accept = (value: unknown): C | undefined => choices.find((choice) => choice === value);
-  const expected = `one of ${choices.join(', ')}`;
-  return { placeholder: 'word', expected, fromText: accept, fromValue: accept };
+/** A list of texts, or the same as one text with commas. */
+function listSchema(item: Pick<RegExp, 'test'>, atLeast: number, unique: boolean) {
+  const items = v.union([v.pipe(v.string(), v.transform(split)), v.array(v.string())]);
+  const isUnique = (list: string[]) => !unique || new Set(list).size === list.length;
+  return v.pipe(items, v.array(textSchema(item)), v.minLength(atLeast), v.check(isUnique));
 }
 
-/** A boolean. */
-function toggleKind(): Kind<boolean> {
-  return {
-    placeholder: 'true|false',
-    expected: 'true or false',
-    fromText: (text) => (text === 'true' || text === 'false' ? text === 'true' : undefined),
-    fromValue: (value) => (typeof value === 'boolean' ? value : undefined),
-  };
-}
-
-/** The rules for the items of a list. */
-interface ListRules<I extends string> {
-  readonly expected: string;
-  readonly atLeastOne: boolean;
-  readonly unique: boolean;
-  readonly isItem: (text: string) => text is I;
-}
-
-/** Texts separated by commas; in the configuration module also an array of texts. */
-function listKind<I extends string>(rules: ListRules<I>): Kind<readonly I[]> {
-  const accept = (value: unknown): readonly I[] | undefined => {
-    const items = typeof value === 'string' ? split(value) : value;
-    if (!Array.isArray(items)) return undefined;
-    // Array.from turns the holes of a sparse array into undefined items.
-    const valid = Array.from(items).filter(
-      (item): item is I => typeof item === 'string' && rules.isItem(item),
-    );
-    if (valid.length !== items.length) return undefined;
-    if (rules.atLeastOne && valid.length === 0) return undefined;
-    if (rules.unique && new Set(valid).size !== valid.length) return undefined;
-    return valid;
-  };
-  return { placeholder: 'list', expected: rules.expected, fromText: accept, fromValue: accept };
-}
-
-function split(text: string): readonly string[] {
+function split(text: string): string[] {
   return text.trim() === '' ? [] : text.split(',').map((item) => item.trim());
 }
 

@@ -789,7 +789,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   {
     promise: 'A write of unknown outcome is reported as such',
     change: 'a write whose connection an operator ended is not',
-    file: 'src/sql/postgres-pool/faults.ts',
+    file: 'src/sql/postgres-pool/connection.ts',
     from: 'const UNKNOWN = /^(?:08|53|57P|58|XX)/;',
     to: 'const UNKNOWN = /^(?:08|53|58|XX)/;',
     test: 'test/database/postgres-faults.test.ts',

@@ -51,7 +51,7 @@ import {
 } from './messages.ts';
 
 /** Options of the endpoints. */
-export interface UserEndpointOptions extends Guards, ImportOptions {
+interface UserEndpointOptions extends Guards, ImportOptions {
   /** Largest body in bytes. */
   readonly bodyLimit: number;
   /** The prefix of the paths that clients see. */

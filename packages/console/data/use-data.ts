@@ -57,7 +57,7 @@ export function useData<T>(path: string | undefined, every?: number): Data<T> {
 }
 
 /** A page of a list, with the filters and the position that the URL keeps, so that a view can be shared. */
-export interface Paged<T> extends Data<T> {
+interface Paged<T> extends Data<T> {
   /** The parameters of the URL but the position. */
   readonly filters: Readonly<Record<string, string>>;
   readonly isFirst: boolean;

@@ -2,9 +2,9 @@ import { useEffect, useState } from 'react';
 import { Icon } from './icon.tsx';
 
 /** The values of filters by name; an empty one is not set. */
-export type FilterValues = Readonly<Record<string, string>>;
+type FilterValues = Readonly<Record<string, string>>;
 
-export type Options = readonly (readonly [value: string, text: string])[];
+type Options = readonly (readonly [value: string, text: string])[];
 
 /** One filter of a list. */
 export type Filter = {

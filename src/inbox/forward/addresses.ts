@@ -6,7 +6,7 @@ import { AttemptError, NotSentError } from '../dispatch/target.ts';
 type Addresses = readonly LookupAddress[];
 
 /** Options for resolving host names. Times are in milliseconds. */
-export interface ResolverOptions {
+interface ResolverOptions {
   /** Looks up all addresses of a host. Default: `dns.lookup`, the system's resolver. */
   readonly lookup?: (host: string) => Promise<Addresses>;
   /** Maximum time to wait for a look-up. Default: 3,000. */

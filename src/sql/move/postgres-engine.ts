@@ -5,8 +5,8 @@ import { migrate, pendingMigrations } from '../postgres/migrate.ts';
 import { storable, stored } from '../postgres/text.ts';
 import { packBodies, resize } from '../postgres-inbox/append.ts';
 import type { Connection, Row } from '../postgres-pool/connection.ts';
+import { sqlState } from '../postgres-pool/connection.ts';
 import { openFailure, openFirst } from '../postgres-pool/connector.ts';
-import { sqlState } from '../postgres-pool/faults.ts';
 import {
   BATCH,
   type Column,

@@ -1,7 +1,7 @@
 import { type ClaimedJob, QUARANTINE_CRASHES } from '../../inbox/delivery.ts';
 import { storable, stored } from '../postgres/text.ts';
 import type { Row, Statement } from '../postgres-pool/connection.ts';
-import { sqlState } from '../postgres-pool/faults.ts';
+import { sqlState } from '../postgres-pool/connection.ts';
 import type { Server } from '../postgres-pool/server.ts';
 import { POSTGRES } from '../stores/sql.ts';
 

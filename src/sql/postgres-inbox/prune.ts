@@ -1,7 +1,7 @@
 import { type PruneRule, type PruneStep, rememberedFrom } from '../../inbox/inbox.ts';
 import { DELIVERY_BYTES } from '../inbox-sql.ts';
 import type { Statement } from '../postgres-pool/connection.ts';
-import { sqlState } from '../postgres-pool/faults.ts';
+import { sqlState } from '../postgres-pool/connection.ts';
 import type { Server } from '../postgres-pool/server.ts';
 import { resize } from './append.ts';
 import { REMOVE_ATTEMPTS } from './settle.ts';

@@ -1,7 +1,6 @@
 import { DatabaseOpenError } from '../../core/errors.ts';
 import { serverUrls } from '../database.ts';
-import { Connection, type ConnectOptions, ReadOnlyServerError } from './connection.ts';
-import { describeFault } from './faults.ts';
+import { Connection, type ConnectOptions, describeFault, ReadOnlyServerError } from './connection.ts';
 
 /** If a server does not answer within this time, the next one is tried in parallel, in milliseconds. */
 const NEXT_SERVER_DELAY = 250;

@@ -2,13 +2,17 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { OutcomeUnknownError, StoreUnavailableError } from '../../core/errors.ts';
 import {
   type Connection,
+  describeFault,
+  isLocked,
+  isOutcomeUnknown,
+  isTransient,
   type MakeSteps,
   type Row,
   STATEMENT_TIMEOUT,
   type Statement,
   type Steps,
+  UnconfirmedError,
 } from './connection.ts';
-import { describeFault, isLocked, isOutcomeUnknown, isTransient, UnconfirmedError } from './faults.ts';
 
 /** Maximum number of connections to a server. */
 export interface ServerSize {

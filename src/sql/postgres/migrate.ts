@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { PACKAGE_ROOT } from '../../core/package-root.ts';
 import { type MigrationOptions, migrationFiles, pendingFiles, readMigration } from '../migration-files.ts';
 import type { Connection } from '../postgres-pool/connection.ts';
-import { sqlState } from '../postgres-pool/faults.ts';
+import { sqlState } from '../postgres-pool/connection.ts';
 
 const FOLDER = new URL('src/sql/postgres/migrations/', PACKAGE_ROOT);
 

@@ -1,6 +1,11 @@
 import type { ImportCheckpoint } from '../../relations/import.ts';
-import type { UserLists } from '../../relations/lists.ts';
-import { PAGE_BYTES, PageRows, type UserFormat, type UserPage } from '../../relations/lists.ts';
+import {
+  PAGE_BYTES,
+  PageRows,
+  type UserFormat,
+  type UserLists,
+  type UserPage,
+} from '../../relations/lists.ts';
 import type {
   IdempotencyKey,
   IdempotentOutcome,
@@ -12,13 +17,12 @@ import type { WholeImport } from '../../relations/user-stores.ts';
 import { type BatchQueue, counted, type DatabaseObserver, type ReadTally } from '../batch-queue.ts';
 import { storedKey } from '../inbox-sql.ts';
 import { PageCache, pageKey } from '../page-cache.ts';
-import type { Row, Statement } from '../postgres-pool/connection.ts';
+import type { Row, Statement, Steps } from '../postgres-pool/connection.ts';
 import type { Server } from '../postgres-pool/server.ts';
 import { POSTGRES, type Sql } from '../stores/sql.ts';
-import { refusingTaken, StoredUsers } from '../stores/stored-users.ts';
+import { imports, refusingTaken, StoredUsers } from '../stores/stored-users.ts';
 import { USER_QUERIES } from '../stores/user-queries.ts';
-import { postgresSql } from './sql.ts';
-import { CREATE, PostgresUserImport } from './user-import.ts';
+import { type PostgresSql, postgresSql } from './sql.ts';
 import { postgresLists, postgresUserLists } from './user-lists.ts';
 import type { UserReads } from './user-reads.ts';
 import { CHECK_USERS, singleWrite, writeQueue } from './write-queue.ts';
@@ -316,4 +320,85 @@ const CREATE_ONCE = {
       INSERT INTO users (id, name, email, version) OVERRIDING SYSTEM VALUE
       SELECT user_id, $5::text, $6::text, version FROM claimed RETURNING id, version)
     SELECT is_free, created.id, created.version FROM locked LEFT JOIN created ON true`,
+};
+
+const CREATE = {
+  name: 'user-create',
+  text: `
+    INSERT INTO users (name, email, version)
+    SELECT name, email, version
+    FROM unnest($1::text[], $2::text[], $3::bigint[]) WITH ORDINALITY AS given (name, email, version, nth) ORDER BY nth
+    RETURNING id`,
+};
+
+/** The dependencies of imports. */
+interface PostgresImportOptions {
+  readonly server: Server;
+  readonly sql: PostgresSql;
+  readonly observer: DatabaseObserver;
+  /** Called after each write, successful or not. */
+  onWritten(): void;
+}
+
+/** The writes of imports to a PostgreSQL database. */
+class PostgresUserImport {
+  readonly #options: PostgresImportOptions;
+
+  constructor(options: PostgresImportOptions) {
+    this.#options = options;
+  }
+
+  async store(
+    users: readonly NewUser[],
+    checkpoint: ImportCheckpoint | undefined,
+  ): Promise<readonly (number | undefined)[]> {
+    const values = [users.map(({ name }) => name), users.map(({ email }) => email), Date.now()];
+    const [[ids] = []] = await this.#write(checkpoint, [IMPORT, values]);
+    if (typeof ids !== 'string') return [];
+    return ids.split(',').map((id) => (id === '' ? undefined : Number(id)));
+  }
+
+  async storeAll(users: readonly NewUser[], checkpoint: ImportCheckpoint | undefined): Promise<WholeImport> {
+    const version = Date.now();
+    const columns = [
+      users.map(({ name }) => name),
+      users.map(({ email }) => email),
+      users.map(() => version),
+    ];
+    try {
+      const rows = await this.#write(checkpoint, [CREATE, columns]);
+      // Ids increase in the order in which the users were given.
+      return { ids: rows.map(([id]) => Number(id)).sort((a, b) => a - b) };
+    } catch (error) {
+      return imports.refused(this.#options.sql, users, error);
+    }
+  }
+
+  /** Runs a statement, in one transaction with the move of the import. */
+  async #write(checkpoint: ImportCheckpoint | undefined, step: Steps[number]): Promise<readonly Row[]> {
+    const { server, sql, observer, onWritten } = this.#options;
+    if (checkpoint !== undefined) return imports.refusingMoved(sql.writeWith(imports.move(checkpoint), step));
+    try {
+      return await singleWrite(observer, () => server.write(...step));
+    } finally {
+      onWritten();
+    }
+  }
+}
+
+/**
+ * Stores users in order and returns their ids, separated by commas; empty for users whose email is already
+ * taken.
+ */
+const IMPORT = {
+  name: 'user-import',
+  text: `
+    WITH given AS MATERIALIZED (
+      SELECT nth, nextval('users_id_seq') AS id, name, email
+      FROM (SELECT * FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS given (name, email, nth) ORDER BY nth) AS given),
+    stored AS (
+      INSERT INTO users (id, name, email, version) OVERRIDING SYSTEM VALUE
+      SELECT id, name, email, $3::bigint FROM given ORDER BY nth
+      ON CONFLICT DO NOTHING RETURNING id)
+    SELECT string_agg(coalesce(stored.id::text, ''), ',' ORDER BY nth) FROM given LEFT JOIN stored USING (id)`,
 };

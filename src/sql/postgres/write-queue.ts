@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { DatabaseObserver } from '../batch-queue.ts';
 import { BatchQueue, type WriteResult } from '../batch-queue.ts';
-import { isValueError } from '../postgres-pool/faults.ts';
+import { isValueError } from '../postgres-pool/connection.ts';
 import { type Server, writeFailure } from '../postgres-pool/server.ts';
 
 /** Runs all writes of a batch in one statement; resolves to the result of each. */

@@ -30,7 +30,7 @@ export function openJwt(options: JwtOptions, setting: PolicySetting) {
     issuer,
     audience: [audience].flat(),
     scopesClaim: options.scopesClaim ?? jwtOptions['api.jwt.scopesClaim'].default,
-    clockSkew: options.clockSkew ?? jwtOptions['api.jwt.clockSkew'].default,
+    clockSkew: options.clockSkew ?? jwtOptions['limits.api.jwt.clockSkew'].default,
     keys: keys.get,
     log: setting.log,
   });

@@ -101,7 +101,7 @@ export async function openAccessPolicy(
     sources,
     users: options.users ?? [],
     basicScopes: options.basic ?? apiOptions['api.basic'].default,
-    maxFailures: options.maxFailures ?? apiOptions['api.maxFailures'].default,
+    maxFailures: options.maxFailures ?? apiOptions['limits.api.maxFailures'].default,
     onLimit: (address) => log.warn({ address }, 'too many wrong credentials for the API'),
     load,
     rate: rate === undefined ? undefined : rateRule(rate, burst),

@@ -143,7 +143,7 @@ export function openManagementDoor(context: AppContext, webhookSecrets?: () => r
     showValues: settings['management.showValues'],
     users: managementUsers(config),
     role: settings['management.role'],
-    maxFailedLogins: settings['management.maxFailedLogins'],
+    maxFailedLogins: settings['limits.management.maxFailedLogins'],
     ...packageInfo(settings['management.info']),
     health: new HealthRegistry(healthChecks(context), { onChecked: healthWatch(context) }),
     healthGroups: code.healthGroups,
@@ -297,10 +297,10 @@ function healthChecks(context: AppContext): readonly HealthIndicator[] {
     ...(database === undefined ? [] : storeChecks(database)),
     diskSpaceCheck({
       path: dataFolder(settings['database.url'], database !== undefined),
-      thresholdBytes: settings['management.diskThresholdBytes'],
+      thresholdBytes: settings['limits.management.diskThresholdBytes'],
     }),
     ...(context.backups === undefined ? [] : [context.backups.health]),
-    eventLoopCheck(delay, settings['management.eventLoopThreshold']),
+    eventLoopCheck(delay, settings['limits.management.eventLoopThreshold']),
     ...(database === undefined || !settings.interfaces.includes('webhook')
       ? []
       : [backlogOf(database, context.config)]),
@@ -313,7 +313,7 @@ function healthChecks(context: AppContext): readonly HealthIndicator[] {
 
 function backlogOf({ inbox }: Database, config: Config): HealthIndicator {
   const { threshold, down } = webhookSettings(config).deadAlert;
-  const thresholdMs = config.settings['management.backlogThreshold'];
+  const thresholdMs = config.settings['limits.management.backlogThreshold'];
   return backlogCheck(inbox, { thresholdMs, deadThreshold: threshold, downWhenDead: down });
 }
 

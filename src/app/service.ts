@@ -98,7 +98,10 @@ export async function createService(config: Config, { logStream }: ServiceOption
           mayMigrate: settings['database.migrate'],
           forService: true,
           userIndexes: { search: settings['rest.search'], uniqueEmail: settings['users.uniqueEmail'] },
-          userEvents: { max: settings['users.maxEvents'], maxAge: settings['users.eventHours'] * 3_600_000 },
+          userEvents: {
+            max: settings['limits.users.maxEvents'],
+            maxAge: settings['limits.users.eventHours'] * 3_600_000,
+          },
           onHeldWal: ({ heldMs, bytes }) => {
             if (backups?.isRunning) return;
             const seconds = Math.round(heldMs / 1_000);
@@ -120,7 +123,7 @@ export async function createService(config: Config, { logStream }: ServiceOption
   const trusted = trustProxy(settings['http.trustProxy']);
   const certificate = await certificateOf(settings, loggers);
   if (certificate !== undefined) opening.use(certificate);
-  const replyBudget = new ReplyBudget(settings['http.maxUnreadBytes']);
+  const replyBudget = new ReplyBudget(settings['limits.http.maxUnreadBytes']);
   const doors = new Map<Door, OpenDoor>();
   const context: AppContext = {
     config,
@@ -154,9 +157,10 @@ export async function createService(config: Config, { logStream }: ServiceOption
           log: log.child({ logger: door }),
           errors,
           fastPath: settings['http.fastPath'],
-          maxConnections: settings['http.maxConnections'],
+          maxConnections: settings['limits.http.maxConnections'],
           // All clients of a proxy share its connections.
-          maxConnectionsPerAddress: trusted !== false ? undefined : settings['http.maxConnectionsPerAddress'],
+          maxConnectionsPerAddress:
+            trusted !== false ? undefined : settings['limits.http.maxConnectionsPerAddress'],
           ...(bodyBudget && { bodyBudget }),
           replyBudget,
           certificate,
@@ -306,7 +310,7 @@ async function firstCommit(database: Database): Promise<void> {
 
 function replicaOf(settings: Settings): Replica | undefined {
   const url = settings['database.readUrl'];
-  return url === undefined ? undefined : { url, readYourWrites: settings['database.readYourWrites'] };
+  return url === undefined ? undefined : { url, readYourWrites: settings['limits.database.readYourWrites'] };
 }
 
 function fail(bug: string): never {

@@ -1,13 +1,14 @@
 import { BodyBudget, unroutedHandler } from '@portico/transport';
 import { liveSecrets } from '../config/live-secret.ts';
 import { type Config, ConfigError } from '../config/load.ts';
+import { settingsOf } from '../config/options/options.ts';
 import type { HandlerSpec } from '../config/schema/code.ts';
 import { addFrontPage } from '../http/pages.ts';
 import { withContractHandlers } from '../inbox/event-names.ts';
 import { isolationProblems, withIsolation } from '../inbox/isolate/isolated.ts';
 import type { ReplayPlan } from '../inbox/operations.ts';
 import { createReplayPlan, createWork, type Work } from '../inbox/work.ts';
-import { readNumbers, readWebhookSettings, type WebhookSettings, webhookErrors } from '../webhook/options.ts';
+import { readWebhookSettings, type WebhookSettings, webhookErrors } from '../webhook/options.ts';
 import { RECEIVER_PATH, receiver } from '../webhook/receiver.ts';
 import type { AppContext } from './context.ts';
 
@@ -39,16 +40,13 @@ export function openWebhookDoor({
       else log.error({ problem }, 'changed webhook secrets unusable, old ones kept');
     }),
   );
-  const numbers = readNumbers((name) => config.settings[`webhook.${name}`]);
+  const numbers = settingsOf(config.settings, 'webhook');
   const work = createWork({
     ...settings,
     inbox,
     userFeed,
     handlers: handlersOf(config, settings),
-    isolation:
-      config.file === undefined
-        ? undefined
-        : { file: config.file, memory: config.settings['webhook.isolateMemory'] },
+    isolation: config.file === undefined ? undefined : { file: config.file, memory: numbers.isolateMemory },
     numbers,
     log,
     events,

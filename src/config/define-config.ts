@@ -1,6 +1,6 @@
 import type { DeliveryHandler } from '../inbox/delivery.ts';
 import type { HealthIndicator } from '../telemetry/health.ts';
-import type { Door, OptionKey, Settings } from './options/options.ts';
+import type { Door, SettingKey, Settings } from './options/options.ts';
 import type { ApiTokensConfig, DoorSetup, HandlerSpec, ManagementUser } from './schema/code.ts';
 import type { ConfiguredCheck, CustomEndpoint, HealthGroupOptions } from './schema/endpoints.ts';
 import type { GraphqlConfig, GraphqlContext } from './schema/graphql.ts';
@@ -17,7 +17,7 @@ type Setting<Path extends string, T> = Path extends `${infer Section}.${infer Re
 /** The intersection of a union's members. */
 type All<U> = (U extends unknown ? (member: U) => void : never) extends (all: infer A) => void ? A : never;
 
-type AllSettings = All<{ [K in OptionKey]: Setting<K, Written<Settings[K]> | undefined> }[OptionKey]>;
+type AllSettings = All<{ [K in SettingKey]: Setting<K, Written<Settings[K]> | undefined> }[SettingKey]>;
 
 /** The doors by name, each with the code that extends its Fastify instance. */
 type Setups = { readonly [D in Door]?: { readonly setup?: DoorSetup } };

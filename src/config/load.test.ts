@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { temporaryFolder } from '../../test/support/temporary-folder.ts';
 import { ConfigError, crossCheck, loadConfig } from './load.ts';
-import { type OptionKey, optionKeys, optionOf, type Settings } from './options/options.ts';
+import { type OptionKey, optionOf, type Settings, settingKeys } from './options/options.ts';
 
 describe('load', () => {
   async function problemsOf(loading: Promise<unknown>): Promise<readonly string[]> {
@@ -20,7 +20,7 @@ describe('load', () => {
   test('with nothing given all settings have their defaults', async () => {
     await using folder = await temporaryFolder();
     const { settings, code, file, sources } = await loadConfig({ argv: [], env: {}, cwd: folder.path });
-    for (const key of optionKeys) assert.deepEqual(settings[key], optionOf(key).default, key);
+    for (const key of settingKeys) assert.deepEqual(settings[key], optionOf(key).default, key);
     assert.equal(file, undefined);
     assert.deepEqual(
       [code.healthChecks.size, code.handlers.size, code.endpoints, code.users],
@@ -228,7 +228,7 @@ export default defineConfig({
 });
 
 describe('cross checks', () => {
-  const defaults = Object.fromEntries(optionKeys.map((key) => [key, optionOf(key).default])) as Settings;
+  const defaults = Object.fromEntries(settingKeys.map((key) => [key, optionOf(key).default])) as Settings;
   const admin = { user: 'admin', password: 'p', roles: [] };
 
   function check(

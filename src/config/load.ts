@@ -10,9 +10,10 @@ import {
   doors,
   moduleOption,
   type OptionKey,
-  optionKeys,
   optionOf,
+  type SettingKey,
   type Settings,
+  settingKeys,
   settingsOf,
 } from './options/options.ts';
 import type { ConfigCode } from './schema/code.ts';
@@ -46,7 +47,7 @@ export type ModuleCheck = (
   resolveSecret: SecretResolver,
   problems: string[],
   /** The settings. Those in `broken` have an invalid value and cannot be relied on. */
-  options: { readonly settings: Settings; readonly broken: ReadonlySet<OptionKey> },
+  options: { readonly settings: Settings; readonly broken: ReadonlySet<SettingKey> },
 ) => void;
 
 /** The whole configuration of a process. */
@@ -97,7 +98,7 @@ export async function loadConfig({ argv, env, cwd, check }: ConfigSource): Promi
 }
 
 function merge(readings: readonly Reading[]): Settings {
-  const values = optionKeys.map((key) => {
+  const values = settingKeys.map((key) => {
     const found = find(readings, key);
     return [key, found === undefined ? optionOf(key).default : found.value];
   });
@@ -106,7 +107,7 @@ function merge(readings: readonly Reading[]): Settings {
 }
 
 /** The value from the first source that sets an option. */
-function find(readings: readonly Reading[], key: OptionKey): Found | undefined {
+function find(readings: readonly Reading[], key: SettingKey): Found | undefined {
   return readings.find(({ found }) => found.has(key))?.found.get(key);
 }
 
@@ -114,7 +115,7 @@ function find(readings: readonly Reading[], key: OptionKey): Found | undefined {
 interface CrossCheckInput {
   readonly settings: Settings;
   /** Options with an invalid value; a check that needs one of them is skipped. */
-  readonly broken: ReadonlySet<OptionKey>;
+  readonly broken: ReadonlySet<SettingKey>;
   /** Whether the module sets management.users, valid or not. */
   readonly setsUsers: boolean;
   readonly code: Pick<ConfigCode, 'users' | 'endpoints'>;

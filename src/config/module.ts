@@ -5,7 +5,7 @@ import { entriesOf, isRecord, unknownKey } from '../core/json.ts';
 import { describeKind, quote } from '../core/text.ts';
 import { jsonFault } from './json-fault.ts';
 import { parseValue } from './options/option.ts';
-import { isOptionKey, moduleOption, optionKeys, optionOf } from './options/options.ts';
+import { isSettingKey, moduleOption, optionOf, settingKeys } from './options/options.ts';
 import { type CodeKey, type ConfigCode, codeKeys, dataKeys, readModuleCode } from './schema/code.ts';
 import { type Reading, startReading, take } from './sources.ts';
 
@@ -179,7 +179,7 @@ function isFile(path: string): boolean {
 }
 
 const isCodeKey = (key: string): key is CodeKey => codeKeys.some((code) => code.key === key);
-const allKeys: readonly string[] = [...optionKeys, ...codeKeys.map((code) => code.key)];
+const allKeys: readonly string[] = [...settingKeys, ...codeKeys.map((code) => code.key)];
 
 /** The content of a configuration module. */
 interface ModuleReading extends Reading {
@@ -201,8 +201,10 @@ export function readModuleSettings(exported: Readonly<Record<string, unknown>>, 
         reading.problems.push(
           `${unknownKey(name, key, [])}; write sections as objects: { rest: { port: 8000 } }`,
         );
-      } else if (isOptionKey(key)) {
+      } else if (isSettingKey(key)) {
         take(reading, key, place.name, parseValue(optionOf(key), place, value));
+      } else if (isSettingKey(`limits.${key}`)) {
+        reading.problems.push(`${place.name} is now limits.${key}`);
       } else if (isCodeKey(key) && name.endsWith('.json') && !dataKeys.has(key)) {
         reading.problems.push(`${place.name} needs a .ts or .js module; .json holds settings only`);
       } else if (isCodeKey(key)) {

@@ -5,7 +5,7 @@ import { describe, test } from 'node:test';
 import { temporaryFolder } from '../../test/support/temporary-folder.ts';
 import { loadConfig } from './load.ts';
 import { flagOf } from './options/option.ts';
-import { optionKeys, optionOf } from './options/options.ts';
+import { limitKeys, optionKeys, optionOf, settingKeys } from './options/options.ts';
 import { effectiveOptions, renderOptions } from './options-table.ts';
 import { codeKeys } from './schema/code.ts';
 
@@ -27,6 +27,17 @@ describe('options table', () => {
     }
   });
 
+  test('every limit has its row, without flag and variable', () => {
+    for (const key of limitKeys) {
+      const row = rows.filter(([first]) => first === `\`${key}\``);
+      assert.deepEqual(
+        row.map(({ length }) => length),
+        [3],
+        key,
+      );
+    }
+  });
+
   test('every piece of code has its row', () => {
     for (const { key, shape } of codeKeys) {
       const row = rows.find(([first]) => first === `\`${key}\``);
@@ -40,7 +51,7 @@ describe('options table', () => {
     const [section = ''] = rest.split('\n## ');
     assert.match(section, /\| `rest\.port` \|/);
     assert.match(section, /\| `rest\.setup` \|/);
-    assert.doesNotMatch(section, /^\| `(?!rest\.)/m);
+    assert.doesNotMatch(section, /^\| `(?!(?:limits\.)?rest\.)/m);
   });
 
   test('nothing outside of code could be read as a tag', () => {
@@ -64,7 +75,7 @@ describe('effective options', () => {
     const options = effectiveOptions(settings, sources);
     assert.deepEqual(
       options.map(({ key }) => key),
-      optionKeys,
+      settingKeys,
     );
     const of = (wanted: string) => {
       const { key, ...rest } = options.find((option) => option.key === wanted) ?? { key: '' };

@@ -1,5 +1,14 @@
-import { flagOf, formatDefault } from './options/option.ts';
-import { moduleOption, type OptionKey, optionKeys, optionOf, type Settings } from './options/options.ts';
+import { flagOf, formatDefault, type Setting } from './options/option.ts';
+import {
+  limitKeys,
+  moduleOption,
+  type OptionKey,
+  optionKeys,
+  optionOf,
+  type SettingKey,
+  type Settings,
+  settingKeys,
+} from './options/options.ts';
 import { codeKeys } from './schema/code.ts';
 import { findProperty, type PropertySource } from './sources.ts';
 
@@ -22,9 +31,13 @@ export function renderOptions(): string {
     const additions = codeKeys
       .filter(({ key }) => sectionOf(key) === title)
       .map(({ key, shape, description }) => [code(key), code(shape), description]);
+    const limits = limitKeys.filter((key) => sectionOf(key) === title).map(limitRow);
     return [
       `## ${title}`,
       table(['Key', 'Flag', 'Environment', 'Default', 'Meaning'], [...moduleRow(title), ...settings]),
+      ...(limits.length === 0
+        ? []
+        : ['Limits, only in a configuration module:', table(['Key', 'Default', 'Meaning'], limits)]),
       ...(additions.length === 0
         ? []
         : ['Only in a configuration module:', table(['Key', 'Shape', 'Meaning'], additions)]),
@@ -33,7 +46,7 @@ export function renderOptions(): string {
 }
 
 function sectionOf(key: string): string | undefined {
-  const [word = ''] = key.split('.');
+  const [word = ''] = key.replace(/^limits\./, '').split('.');
   return (SECTIONS.find(({ words }) => words.includes(word)) ?? SECTIONS[0])?.title;
 }
 
@@ -46,9 +59,16 @@ function moduleRow(title: string): readonly (readonly string[])[] {
 function settingRow(key: OptionKey): readonly string[] {
   const option = optionOf(key);
   const env = option.secret ? `${code(option.env)} or ${code(`${option.env}_FILE`)}` : code(option.env);
-  const given = option.default === undefined || formatDefault(option) === 'none';
-  const shown = given ? formatDefault(option) : code(formatDefault(option));
-  return [code(key), code(flagOf(key)), env, shown, option.description];
+  return [code(key), code(flagOf(key)), env, defaultCell(option), option.description];
+}
+
+function limitRow(key: SettingKey): readonly string[] {
+  return [code(key), defaultCell(optionOf(key)), optionOf(key).description];
+}
+
+function defaultCell(setting: Setting<unknown>): string {
+  const shown = formatDefault(setting);
+  return setting.default === undefined || shown === 'none' ? shown : code(shown);
 }
 
 function code(text: string): string {
@@ -70,7 +90,7 @@ function cell(text: string): string {
 
 /** An option with its effective value. */
 export interface EffectiveOption {
-  readonly key: OptionKey;
+  readonly key: SettingKey;
   readonly value: unknown;
   /** The origin of the value; undefined for a default. */
   readonly origin: string | undefined;
@@ -82,7 +102,7 @@ export function effectiveOptions(
   settings: Settings,
   sources: readonly PropertySource[],
 ): readonly EffectiveOption[] {
-  return optionKeys.map((key) => {
+  return settingKeys.map((key) => {
     const origins = sources.map((source) => findProperty(source, key)?.origin);
     return {
       key,

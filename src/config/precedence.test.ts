@@ -8,7 +8,15 @@ import { temporaryFolder } from '../../test/support/temporary-folder.ts';
 import { loadConfig } from './load.ts';
 import { infoParts } from './options/management.ts';
 import { flagOf } from './options/option.ts';
-import { doors, type OptionKey, optionKeys, optionOf } from './options/options.ts';
+import {
+  doors,
+  limitKeys,
+  type OptionKey,
+  optionKeys,
+  optionOf,
+  type SettingKey,
+  settingKeys,
+} from './options/options.ts';
 
 const path = fc
   .array(fc.stringMatching(/^[\w~-]{1,6}$/), { minLength: 1, maxLength: 3 })
@@ -21,7 +29,7 @@ const item = plain.filter((text) => !text.includes(',') && text.trim() === text)
 const count = fc.integer({ min: 2, max: Number.MAX_SAFE_INTEGER });
 
 /** A value that each option takes. */
-const values: { readonly [K in OptionKey]: fc.Arbitrary<unknown> } = {
+const values: { readonly [K in SettingKey]: fc.Arbitrary<unknown> } = {
   host: fc.oneof(fc.ipV4(), fc.ipV6(), fc.domain()),
   interfaces: fc.shuffledSubarray([...doors], { minLength: 1 }),
   'http.trustProxy': fc.array(fc.oneof(fc.ipV4(), fc.ipV6(), fc.constant('loopback')), { maxLength: 3 }),
@@ -34,22 +42,22 @@ const values: { readonly [K in OptionKey]: fc.Arbitrary<unknown> } = {
     fc.constant('postgres://u:p@h:1/d'),
   ),
   'database.readUrl': fc.domain().map((host) => `postgres://u:p@${host}/d`),
-  'database.readYourWrites': fc.integer({ min: 0, max: 3_600_000 }),
+  'limits.database.readYourWrites': fc.integer({ min: 0, max: 3_600_000 }),
   'database.migrate': fc.boolean(),
   'backup.every': fc.constantFrom('1m', '6h', '30d'),
   'backup.folder': item,
   'backup.keep': count,
   'http.hosts': fc.array(fc.oneof(fc.domain(), fc.ipV4(), fc.ipV6()), { maxLength: 3 }),
   'http.fastPath': fc.boolean(),
-  'http.maxConnections': count,
-  'http.maxConnectionsPerAddress': count,
-  'http.maxUnreadBytes': count,
+  'limits.http.maxConnections': count,
+  'limits.http.maxConnectionsPerAddress': count,
+  'limits.http.maxUnreadBytes': count,
   'api.required': fc.constantFrom('none', 'write', 'all'),
   'api.readScope': fc.constantFrom('users:read', 'read'),
   'api.writeScope': fc.constantFrom('users:write', 'write'),
   'api.scopes': fc.subarray(['orders:read', 'orders:write']),
   'api.basic': fc.subarray(['users:read', 'users:write']),
-  'api.maxFailures': fc.nat(),
+  'limits.api.maxFailures': fc.nat(),
   'api.rate': fc.constantFrom('1/s', '1000/m'),
   'api.burst': fc.nat(),
   'api.maxLoopDelay': fc.integer({ min: 0, max: 3_600_000 }),
@@ -58,7 +66,7 @@ const values: { readonly [K in OptionKey]: fc.Arbitrary<unknown> } = {
   'api.jwt.audience': fc.array(item, { minLength: 1, maxLength: 3 }),
   'api.jwt.jwks': fc.webUrl(),
   'api.jwt.scopesClaim': fc.constantFrom('scp', '/realm_access/roles'),
-  'api.jwt.clockSkew': fc.integer({ min: 0, max: 600_000 }),
+  'limits.api.jwt.clockSkew': fc.integer({ min: 0, max: 600_000 }),
   'graphql.port': fc.integer({ min: 1, max: 16_000 }),
   'graphql.path': path,
   'graphql.users': fc.constantFrom('memory', 'database'),
@@ -68,34 +76,34 @@ const values: { readonly [K in OptionKey]: fc.Arbitrary<unknown> } = {
   'graphql.documents': fc.constantFrom('documents.json', './documents'),
   'graphql.onlyDocuments': fc.boolean(),
   'graphql.maxBatch': count,
-  'graphql.maxTokens': count,
-  'graphql.maxDepth': count,
-  'graphql.maxAliases': count,
-  'graphql.maxDirectives': count,
-  'graphql.maxRootFields': count,
-  'graphql.maxFields': count,
-  'graphql.maxResultValues': count,
-  'graphql.maxResultBytes': fc.integer({ min: 1_024, max: Number.MAX_SAFE_INTEGER }),
-  'graphql.maxBodyBytes': count,
-  'graphql.maxCacheBytes': count,
-  'graphql.maxWebSockets': count,
-  'graphql.maxSubscriptions': count,
-  'graphql.maxPerWebSocket': count,
-  'graphql.maxUsers': count,
+  'limits.graphql.maxTokens': count,
+  'limits.graphql.maxDepth': count,
+  'limits.graphql.maxAliases': count,
+  'limits.graphql.maxDirectives': count,
+  'limits.graphql.maxRootFields': count,
+  'limits.graphql.maxFields': count,
+  'limits.graphql.maxResultValues': count,
+  'limits.graphql.maxResultBytes': fc.integer({ min: 1_024, max: Number.MAX_SAFE_INTEGER }),
+  'limits.graphql.maxBodyBytes': count,
+  'limits.graphql.maxCacheBytes': count,
+  'limits.graphql.maxWebSockets': count,
+  'limits.graphql.maxSubscriptions': count,
+  'limits.graphql.maxPerWebSocket': count,
+  'limits.graphql.maxUsers': count,
   'graphql.cors.origins': fc.subarray(['https://a.example', 'http://b.example:8080', 'app://c']),
   'graphql.cors.credentials': fc.boolean(),
-  'graphql.cors.maxAge': count,
+  'limits.graphql.cors.maxAge': count,
   // Ranges of their own keep the doors apart.
   'rest.port': fc.integer({ min: 16_001, max: 32_000 }),
-  'rest.idempotencyHours': fc.integer({ min: 1, max: 8_760 }),
-  'rest.maxImportBytes': fc.integer({ min: 0, max: 1_000_000_000 }),
+  'limits.rest.idempotencyHours': fc.integer({ min: 1, max: 8_760 }),
+  'limits.rest.maxImportBytes': fc.integer({ min: 0, max: 1_000_000_000 }),
   'rest.requireIfMatch': fc.boolean(),
   'rest.cors.origins': fc.subarray(['https://a.example', 'https://b.example']),
   'rest.cors.credentials': fc.boolean(),
-  'rest.cors.maxAge': count,
-  'rest.maxStreams': count,
-  'users.maxEvents': fc.integer({ min: 1_000, max: Number.MAX_SAFE_INTEGER }),
-  'users.eventHours': fc.integer({ min: 1, max: 8_760 }),
+  'limits.rest.cors.maxAge': count,
+  'limits.rest.maxStreams': count,
+  'limits.users.maxEvents': fc.integer({ min: 1_000, max: Number.MAX_SAFE_INTEGER }),
+  'limits.users.eventHours': fc.integer({ min: 1, max: 8_760 }),
   'users.uniqueEmail': fc.boolean(),
   'rest.search': fc.constantFrom('none', 'keys', 'text'),
   'management.port': fc.integer({ min: 32_001, max: 48_000 }),
@@ -116,7 +124,7 @@ const values: { readonly [K in OptionKey]: fc.Arbitrary<unknown> } = {
   ),
   'management.role': plain,
   'management.consoleRole': item,
-  'management.maxFailedLogins': fc.nat(),
+  'limits.management.maxFailedLogins': fc.nat(),
   'management.springBootAdmin.url': fc.webUrl(),
   'management.springBootAdmin.name': plain,
   'management.springBootAdmin.managementUrl': fc.webUrl(),
@@ -125,29 +133,29 @@ const values: { readonly [K in OptionKey]: fc.Arbitrary<unknown> } = {
   'management.springBootAdmin.password': plain,
   'management.springBootAdmin.jvmMetrics': fc.boolean(),
   'management.showDetails': fc.constantFrom('never', 'when-authorized', 'always'),
-  'management.diskThresholdBytes': count,
-  'management.eventLoopThreshold': fc.integer({ min: 1, max: 3_600_000 }),
-  'management.backlogThreshold': fc.integer({ min: 1, max: 31_536_000_000 }),
+  'limits.management.diskThresholdBytes': count,
+  'limits.management.eventLoopThreshold': fc.integer({ min: 1, max: 3_600_000 }),
+  'limits.management.backlogThreshold': fc.integer({ min: 1, max: 31_536_000_000 }),
   'management.info': fc.shuffledSubarray([...infoParts], { minLength: 1 }),
   'management.showValues': fc.constantFrom('never', 'when-authorized', 'always'),
   'webhook.port': fc.integer({ min: 48_001, max: 65_535 }),
   'webhook.secret': fc.array(item, { minLength: 1, maxLength: 3 }),
   'webhook.attempts': count,
-  'webhook.maxBodyBytes': count,
-  'webhook.maxBytesInFlight': count,
+  'limits.webhook.maxBodyBytes': count,
+  'limits.webhook.maxBytesInFlight': count,
   'webhook.retention': count,
   'webhook.retentionBytes': count,
-  'webhook.dedupDays': count,
-  'webhook.timeout': fc.integer({ min: 1, max: 86_400_000 }),
+  'limits.webhook.dedupDays': count,
+  'limits.webhook.timeout': fc.integer({ min: 1, max: 86_400_000 }),
   'webhook.concurrency': count,
-  'webhook.backoff': fc.integer({ min: 0, max: 86_400_000 }),
-  'webhook.maxBackoff': fc.integer({ min: 0, max: 604_800_000 }),
-  'webhook.lease': fc.integer({ min: 500, max: 600_000 }),
-  'webhook.handlerGrace': fc.integer({ min: 0, max: 2_592_000_000 }),
+  'limits.webhook.backoff': fc.integer({ min: 0, max: 86_400_000 }),
+  'limits.webhook.maxBackoff': fc.integer({ min: 0, max: 604_800_000 }),
+  'limits.webhook.lease': fc.integer({ min: 500, max: 600_000 }),
+  'limits.webhook.handlerGrace': fc.integer({ min: 0, max: 2_592_000_000 }),
   'webhook.headers': fc.subarray(['x-github-event', 'X-Request-Id']),
-  'webhook.keptAttempts': count,
+  'limits.webhook.keptAttempts': count,
   'webhook.isolate': fc.boolean(),
-  'webhook.isolateMemory': fc.integer({ min: 16, max: 65_536 }),
+  'limits.webhook.isolateMemory': fc.integer({ min: 16, max: 65_536 }),
   'audit.retention': count,
   'tracing.oneIn': count,
   'log.level': fc.constantFrom('fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'),
@@ -162,6 +170,8 @@ type Values = Readonly<Record<string, unknown>>;
 // and Basic has only scopes that exist.
 const { 'database.readUrl': _replica, 'backup.every': _every, 'api.basic': _basic, ...mixable } = values;
 const some = fc.record(mixable, { requiredKeys: [] }) as fc.Arbitrary<Values>;
+const isOption = ([key]: [string, unknown]) => !key.startsWith('limits.');
+const someOptions = some.map((given) => Object.fromEntries(Object.entries(given).filter(isOption)));
 /** In the weakest source, so that neither is ever there without the other. */
 const credentials = fc.record({
   'management.user': values['management.user'],
@@ -175,7 +185,7 @@ const credentials = fc.record({
   'tls.key': values['tls.key'],
 });
 
-const needs: { readonly [K in OptionKey]?: Values } = {
+const needs: { readonly [K in SettingKey]?: Values } = {
   'database.readUrl': { 'database.url': 'postgres://u@h/d' },
   'backup.every': { 'database.url': 'sqlite:x' },
   'management.user': { 'management.password': 'p' },
@@ -233,12 +243,12 @@ test('every mix of flags, environment and module resolves by precedence', async 
       env: asEnvironment(env),
       cwd: folder.path,
     });
-    for (const key of optionKeys) {
+    for (const key of settingKeys) {
       const source = [flags, env, file].find((given) => Object.hasOwn(given, key));
       assert.deepEqual(config.settings[key], source === undefined ? optionOf(key).default : source[key], key);
     }
   };
-  await fc.assert(fc.asyncProperty(some, some, some, credentials, fc.boolean(), run), {
+  await fc.assert(fc.asyncProperty(someOptions, someOptions, some, credentials, fc.boolean(), run), {
     numRuns: rounds(200),
   });
 });
@@ -264,5 +274,29 @@ test('every option comes through whole from each of its sources', async () => {
       assert.deepEqual(await load([], { [`${env}_FILE`]: secretFile }, {}), value);
     };
     await fc.assert(fc.asyncProperty(values[key], fc.boolean(), roundTrip), { numRuns: rounds(20) });
+  }
+});
+
+test('a limit comes through from a module only, and its former names say where it is now', async () => {
+  await using folder = await temporaryFolder();
+  const cwd = folder.path;
+  for (const key of limitKeys) {
+    const [value = 0] = fc.sample(values[key], 1) as number[];
+    await writeFile(join(cwd, 'portico.config.json'), asModule({ [key]: value }));
+    assert.equal((await loadConfig({ argv: [], env: {}, cwd })).settings[key], value, key);
+    const former = key.slice('limits.'.length);
+    const name = former.replace(/[A-Z]/g, '_$&').replaceAll('.', '_').toUpperCase();
+    await writeFile(join(cwd, 'portico.config.json'), asModule({ [former]: value }));
+    const place = `set ${key} in the configuration module`;
+    await assert.rejects(
+      loadConfig({ argv: [`${flagOf(former)}=${value}`], env: { [name]: `${value}` }, cwd }),
+      {
+        problems: [
+          `${flagOf(former)} is not read any more; ${place}`,
+          `${name} is not read any more; ${place}`,
+          `portico.config.json: ${former} is now ${key}`,
+        ],
+      },
+    );
   }
 });

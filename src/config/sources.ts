@@ -1,7 +1,15 @@
 import { parseArgs } from 'node:util';
 import { nearest, quote } from '../core/text.ts';
 import { flagOf, type Parsed, parseText } from './options/option.ts';
-import { moduleOption, type OptionKey, optionKeys, optionOf } from './options/options.ts';
+import {
+  limitKeys,
+  moduleOption,
+  type OptionKey,
+  optionKeys,
+  optionOf,
+  type SettingKey,
+  settingKeys,
+} from './options/options.ts';
 import { parseSecretFile } from './secret-file.ts';
 
 /** The syntax of one option. */
@@ -14,6 +22,8 @@ export interface OptionRule {
   readonly repeatable?: boolean;
   /** The option and value that a switch stands for: `--database-migrate=false`. */
   readonly shortFor?: string;
+  /** What to do instead of an option that is not read any more. */
+  readonly retired?: string;
 }
 
 /** The options of a command line by flag. */
@@ -84,8 +94,9 @@ export function parseArguments(
  */
 function meant(flag: string, rules: OptionRules): readonly string[] {
   const end = flag.slice(1);
-  const longer = /^-[a-z]/.test(end) ? [...rules.keys()].filter((each) => each.endsWith(end)) : [];
-  const best = nearest(flag, rules.keys());
+  const flags = Array.from(rules).flatMap(([each, { retired }]) => (retired === undefined ? [each] : []));
+  const longer = /^-[a-z]/.test(end) ? flags.filter((each) => each.endsWith(end)) : [];
+  const best = nearest(flag, flags);
   if (longer.length > 0) return longer;
   return best === undefined ? [] : [best];
 }
@@ -147,16 +158,33 @@ function takes(rule: OptionRule, { word, flag }: Token, rules: OptionRules): boo
 }
 
 function faultOf(flag: string, rule: OptionRule, value: string | undefined, again: boolean) {
+  if (rule.retired !== undefined) return `${flag} is not read any more; ${rule.retired}`;
   if (again && rule.repeatable !== true) return `${flag} is given more than once`;
   if (rule.value === undefined) return value === undefined ? undefined : `${flag} takes no value`;
   if (value !== undefined) return undefined;
   return `${flag} needs a value; write ${flag}=<${rule.value}> for one that begins with "-"`;
 }
 
-const RENAMED = [
-  ['MANAGEMENT_TRUST_FORWARDED', optionOf('http.trustProxy').env],
-  ['MANAGEMENT_CONSOLE_HOSTS', optionOf('http.hosts').env],
-] as const;
+/** Variables that are not read any more, with the remedy. */
+const RETIRED: readonly (readonly [string, string])[] = [
+  ['MANAGEMENT_TRUST_FORWARDED', `did you mean ${optionOf('http.trustProxy').env}?`],
+  ['MANAGEMENT_CONSOLE_HOSTS', `did you mean ${optionOf('http.hosts').env}?`],
+  ...limitKeys.map((key) => [variableOf(formerKey(key)), setInModule(key)] as const),
+];
+
+/** The key that a limit had as an option. */
+function formerKey(key: string): string {
+  return key.slice('limits.'.length);
+}
+
+/** The variable of such a key. */
+function variableOf(key: string): string {
+  return key.replace(/[A-Z]/g, '_$&').replaceAll('.', '_').toUpperCase();
+}
+
+function setInModule(key: string): string {
+  return `set ${key} in the configuration module`;
+}
 
 /** Environment variables. */
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -177,8 +205,8 @@ export function readEnvironment(env: Environment, cwd: string): Reading {
       take(reading, key, option.env, parseText(option, { name: option.env, drop: 'unset it' }, text));
     }
   }
-  for (const [name, now] of RENAMED) {
-    if (env[name] !== undefined) reading.problems.push(`${name} is not read any more; did you mean ${now}?`);
+  for (const [name, remedy] of RETIRED) {
+    if (env[name] !== undefined) reading.problems.push(`${name} is not read any more; ${remedy}`);
   }
   return reading;
 }
@@ -197,6 +225,10 @@ export const configRules: OptionRules = new Map<string, OptionRule>([
   ...optionKeys.map((key): [string, OptionRule] => [
     flagOf(key),
     { value: 'value', secret: optionOf(key).secret },
+  ]),
+  ...limitKeys.map((key): [string, OptionRule] => [
+    flagOf(formerKey(key)),
+    { value: 'value', retired: setInModule(key) },
   ]),
   ['--no-migrate', { shortFor: '--database-migrate=false' }],
 ]);
@@ -296,7 +328,7 @@ export function environmentProperties(env: Environment): Properties {
 }
 
 function defaultProperties(): Properties {
-  const set = optionKeys.filter((key) => optionOf(key).default !== undefined);
+  const set = settingKeys.filter((key) => optionOf(key).default !== undefined);
   return new Map(
     set.map((key) => {
       const { default: value, secret } = optionOf(key);
@@ -313,16 +345,16 @@ export interface Found {
 
 /** The options that one source sets, parsed. */
 export interface Reading {
-  readonly found: ReadonlyMap<OptionKey, Found>;
+  readonly found: ReadonlyMap<SettingKey, Found>;
   /** The options with an invalid value in this source; each has a line in `problems`. */
-  readonly broken: ReadonlySet<OptionKey>;
+  readonly broken: ReadonlySet<SettingKey>;
   readonly problems: readonly string[];
 }
 
 /** A reading under construction. */
 interface Gathering extends Reading {
-  readonly found: Map<OptionKey, Found>;
-  readonly broken: Set<OptionKey>;
+  readonly found: Map<SettingKey, Found>;
+  readonly broken: Set<SettingKey>;
   readonly problems: string[];
 }
 
@@ -332,7 +364,7 @@ export function startReading(): Gathering {
 }
 
 /** Records the parsed value of an option, or its problem. */
-export function take(reading: Gathering, key: OptionKey, origin: string, parsed: Parsed): void {
+export function take(reading: Gathering, key: SettingKey, origin: string, parsed: Parsed): void {
   if ('value' in parsed) {
     reading.found.set(key, { value: parsed.value, origin });
   } else {

@@ -55,7 +55,7 @@ const DATABASE_CODES = {
 
 /** Codes of operations on users, at any door. */
 const USER_CODES = {
-  COLLECTION_FULL: { text: 'GraphQL cannot keep more users in memory; raise `GRAPHQL_MAX_USERS`.' },
+  COLLECTION_FULL: { text: 'GraphQL cannot keep more users in memory; raise `limits.graphql.maxUsers`.' },
   USER_NOT_FOUND: { status: 404, text: 'There is no user with this id; it may have been deleted.' },
   INVALID_USER: {
     status: 400,
@@ -95,7 +95,7 @@ const USER_CODES = {
   },
   TOO_MANY_STREAMS: {
     status: 503,
-    text: 'Too many clients follow the users; try again after the time in Retry-After, or raise `REST_MAX_STREAMS`.',
+    text: 'Too many clients follow the users; try again after the time in Retry-After, or raise `limits.rest.maxStreams`.',
   },
   INVALID_IDEMPOTENCY_KEY: {
     status: 400,
@@ -160,7 +160,7 @@ const IMPORT_CODES = {
   },
   IMPORT_TOO_LARGE: {
     status: 413,
-    text: 'An import has more bytes than `REST_MAX_IMPORT_BYTES`, or is too large for one transaction; split it, or leave out `transaction=all`.',
+    text: 'An import has more bytes than `limits.rest.maxImportBytes`, or is too large for one transaction; split it, or leave out `transaction=all`.',
   },
   IMPORT_IN_PROGRESS: {
     status: 409,
@@ -289,7 +289,7 @@ const GRAPHQL_CODES = {
   STOPPING: { status: 503, text: 'The service is stopping; connect again, to another instance.' },
   TOO_MANY_WEBSOCKETS: {
     status: 503,
-    text: 'GraphQL has the maximum number of WebSockets; try again later, or raise `GRAPHQL_MAX_WEB_SOCKETS`.',
+    text: 'GraphQL has the maximum number of WebSockets; try again later, or raise `limits.graphql.maxWebSockets`.',
   },
   UNSUPPORTED_MEDIA_TYPE: {
     status: 415,

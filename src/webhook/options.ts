@@ -1,7 +1,7 @@
 import type { ErrorFormat } from '@portico/transport';
 import { ConfigError } from '../config/load.ts';
-import { type Option, parseValue } from '../config/options/option.ts';
-import { options as table } from '../config/options/options.ts';
+import { parseValue, type Setting } from '../config/options/option.ts';
+import { isSettingKey, optionOf, type SettingKey } from '../config/options/options.ts';
 import { type ConfigCode, type HandlerSpec, readHandlers } from '../config/schema/code.ts';
 import type {
   AlertsConfig,
@@ -22,8 +22,8 @@ import { readSources, type SourceSettings } from '../signatures/sources.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 
 /**
- * The numeric options `webhook.*` of the service; the plugin has them under the same names with the same
- * defaults.
+ * The numeric settings `webhook.*` and `limits.webhook.*` of the service; the plugin has them under the same
+ * names with the same defaults.
  */
 const NUMBERS = [
   'attempts',
@@ -96,15 +96,10 @@ export function readWork(
   return { ...settings, handlers };
 }
 
-/** Collects the numbers by name. */
-export function readNumbers(numberOf: (name: keyof WebhookNumbers) => number): WebhookNumbers {
-  return Object.fromEntries(NUMBERS.map((name) => [name, numberOf(name)])) as WebhookNumbers;
-}
-
 /** Validates the plugin's options and adds defaults. Throws ConfigError with all problems. */
 export function readOptions(given: WebhookOptions) {
   const problems: string[] = [];
-  const numbers = readNumbers((name) => numberOf(name, given[name], problems));
+  const numbers = NUMBERS.map((name) => [name, numberOf(name, given[name], problems)] as const);
   const { secrets = [], headers = [], stopTimeout = 8_000 } = given;
   check('headers', headers, problems);
   if (!Number.isSafeInteger(stopTimeout) || stopTimeout < 0) {
@@ -112,7 +107,7 @@ export function readOptions(given: WebhookOptions) {
   }
   return {
     ...readWork(given, problems),
-    numbers,
+    numbers: Object.fromEntries(numbers) as WebhookNumbers,
     headers: headers.map((name) => name.toLowerCase()),
     secrets: typeof secrets === 'function' ? secrets : () => secrets,
     stopTimeout,
@@ -120,16 +115,20 @@ export function readOptions(given: WebhookOptions) {
 }
 
 function numberOf(name: keyof WebhookNumbers, value: number | undefined, problems: string[]): number {
-  if (value === undefined) return table[`webhook.${name}`].default;
-  check(name, value, problems);
-  return value;
+  if (value !== undefined) check(name, value, problems);
+  return value ?? (optionNamed(name).default as number);
 }
 
 /** Checks a value by the rules of the service's option of the same name. */
 function check(name: keyof WebhookNumbers | 'headers', value: unknown, problems: string[]): void {
   const at = { name: `options: webhook.${name}`, drop: 'leave it out' };
-  const parsed = parseValue(table[`webhook.${name}`] as Option<unknown>, at, value);
+  const parsed = parseValue(optionNamed(name), at, value);
   if ('problem' in parsed) problems.push(parsed.problem);
+}
+
+function optionNamed(name: keyof WebhookNumbers | 'headers'): Setting<unknown> {
+  const key = `webhook.${name}`;
+  return optionOf(isSettingKey(key) ? key : (`limits.${key}` as SettingKey));
 }
 
 /** The configured sources, forward addresses, schedules and alerts. */

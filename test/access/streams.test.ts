@@ -13,7 +13,7 @@ const WATCHER = 'watcher-token-0123456789';
 const WRITER = 'writer-token-0123456789';
 const MODULE = `import { writeFileSync } from 'node:fs';
 writeFileSync(new URL('./token', import.meta.url), '${WATCHER}');
-export default { api: { required: 'all', maxFailures: 0, tokens: {
+export default { limits: { api: { maxFailures: 0 } }, api: { required: 'all', tokens: {
   watcher: { secret: { file: 'token' }, scopes: ['users:read'] },
   writer: { secret: '${WRITER}', scopes: ['users:write'] },
 } } };`;

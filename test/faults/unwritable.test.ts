@@ -54,6 +54,7 @@ test('a full disk is noticed before anybody writes, and so is that there is room
   const start = () =>
     startPortico({
       cwd: disk.path,
+      outside: disk.outside,
       env: { ...env, DATABASE_URL: `sqlite:${join(disk.path, 'portico.db')}` },
       wrapper: disk.wrapper,
     });

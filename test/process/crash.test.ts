@@ -12,7 +12,8 @@ const moduleThat = (end: string) => `
 import { existsSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 export default {
-  webhook: { backoff: 0, attempts: 2, handlers: {
+  limits: { webhook: { backoff: 0 } },
+  webhook: { attempts: 2, handlers: {
     good: async () => { await sleep(existsSync('go') ? 50 : 2_000); },
     bad: async () => {
       while (!existsSync('go')) await sleep(5);

@@ -28,9 +28,10 @@ async function readCopy(disk: SmallDisk, probe: DiskProbe): Promise<void> {
   probe.check(store.content());
 }
 
-function startOn({ path, wrapper }: SmallDisk, main?: string) {
+function startOn({ path, outside, wrapper }: SmallDisk, main?: string) {
   return startPortico({
     cwd: path,
+    outside,
     env: {
       INTERFACES: 'rest,webhook,management',
       DATABASE_URL: `sqlite:${join(path, 'portico.db')}`,

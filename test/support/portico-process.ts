@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
+import { withLimits } from './limits.ts';
 import type { CommandOptions, CommandResult } from './run-command.ts';
 import { waitFor } from './wait-for.ts';
 
@@ -13,8 +14,10 @@ export const MAIN = process.env.PORTICO_MAIN ?? SOURCE_MAIN;
 export interface ProcessOptions {
   /** The working folder: where the database and the configuration module are. */
   readonly cwd: string;
+  /** The path of that folder for the test, if `wrapper` shows it to the process alone. */
+  readonly outside?: string;
   readonly args?: readonly string[];
-  /** Undefined unsets what all test processes have. */
+  /** Settings by their environment names, limits by names like these. Undefined unsets what all test processes have. */
   readonly env?: Readonly<Record<string, string | undefined>>;
   /** Words put before `node`, such as a tracer and its options. */
   readonly wrapper?: readonly string[];
@@ -43,6 +46,7 @@ export interface PorticoProcess extends AsyncDisposable {
 
 export function startPortico({
   cwd,
+  outside = cwd,
   args = ['serve'],
   env = {},
   wrapper = [],
@@ -60,7 +64,7 @@ export function startPortico({
       MANAGEMENT_PORT: '0',
       PORT: '0',
       SHUTDOWN_PRE_STOP_DELAY: '0',
-      ...env,
+      ...withLimits(env, outside, cwd),
     },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
@@ -133,7 +137,10 @@ export async function runPortico(
   args: readonly string[],
   { cwd, env = {}, input = '' }: CommandOptions,
 ): Promise<CommandResult> {
-  const child = spawn(process.execPath, [MAIN, ...args], { cwd, env: { ...CHILD_ENVIRONMENT, ...env } });
+  const child = spawn(process.execPath, [MAIN, ...args], {
+    cwd,
+    env: { ...CHILD_ENVIRONMENT, ...withLimits(env, cwd) },
+  });
   let stdout = '';
   let stderr = '';
   child.stdout.setEncoding('utf8').on('data', (text: string) => {

@@ -1,5 +1,6 @@
 import { Readable, Writable } from 'node:stream';
 import { main } from '../../src/main.ts';
+import { withLimits } from './limits.ts';
 import { CHILD_ENVIRONMENT } from './portico-process.ts';
 
 export interface CommandOptions {
@@ -43,7 +44,7 @@ async function runHere(
       stdin: Readable.from(input === '' ? [] : [Buffer.from(input)]),
       stdout,
       stderr,
-      env: { ...CHILD_ENVIRONMENT, ...env },
+      env: { ...CHILD_ENVIRONMENT, ...withLimits(env, cwd) },
       on: () => {},
       off: () => {},
       exit: (exitCode) => {

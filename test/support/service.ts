@@ -2,12 +2,13 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createService, type Service } from '../../src/app/service.ts';
 import { loadConfig } from '../../src/config/load.ts';
+import { withLimits } from './limits.ts';
 import { captureLog, type LogCapture } from './log-capture.ts';
 import { temporaryFolder } from './temporary-folder.ts';
 
 /** How a service under test is set up. */
 export interface Setup {
-  /** Settings by their environment names; they win over the ones that every test service has. */
+  /** Settings by their environment names, limits by names like these. They win over the ones that every test service has. */
   readonly env?: Readonly<Record<string, string>>;
   /** The text of a `portico.config.ts`; it is written into the working folder of the service. */
   readonly module?: string;
@@ -50,7 +51,7 @@ export async function startTestService(setup: Setup = {}): Promise<TestService> 
   const folder = cleanup.use(await temporaryFolder()).path;
   if (setup.module !== undefined) await writeFile(join(folder, 'portico.config.ts'), setup.module);
   const database = setup.database === 'file' ? `sqlite:${join(folder, 'portico.db')}` : 'sqlite::memory:';
-  const env = { ...testSettings, DATABASE_URL: database, ...setup.env };
+  const env = { ...testSettings, DATABASE_URL: database, ...withLimits(setup.env ?? {}, folder) };
   const log = captureLog();
   const start = async () =>
     createService(await loadConfig({ argv: [], env, cwd: folder }), { logStream: log.stream });

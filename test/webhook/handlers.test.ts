@@ -25,8 +25,8 @@ const track = (wait) => async ({ event, data, attempt }, { log, signal }) => {
 const fail = () => { throw new Error('not now'); };
 let broken = true;
 export default {
+  limits: { webhook: { backoff: 1 } },
   webhook: {
-    backoff: 1,
     attempts: 2,
     handlers: {
       twice: fail,

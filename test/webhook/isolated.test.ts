@@ -17,10 +17,9 @@ const here = ({ data }, { log }) => { log.info({ isMainThread, threadId, n: data
 const aborted = (signal) => new Promise((resolve) => signal.addEventListener('abort', resolve));
 class Refusal extends Error { name = 'Refusal'; code = 'NO'; }
 export default {
+  limits: { webhook: { isolateMemory: 48, backoff: 1 } },
   webhook: {
     isolate: true,
-    isolateMemory: 48,
-    backoff: 1,
     attempts: 2,
     handlers: {
       good: here,

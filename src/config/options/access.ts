@@ -99,8 +99,7 @@ export const apiOptions = {
     description:
       'Scopes that each user of the management door has at REST and GraphQL by HTTP Basic, in addition to those that its roles name. Without any, Basic is off.',
   }),
-  'api.maxFailures': count({
-    env: 'API_MAX_FAILURES',
+  'limits.api.maxFailures': count({
     default: 10,
     description:
       'Maximum wrong credentials from one address within a minute; further ones are refused for the rest of it. 0 for no limit.',
@@ -162,18 +161,17 @@ export function corsOptions<const D extends 'rest' | 'graphql'>(door: D, title: 
     description: `Whether browsers may send cookies and passwords from those pages to the ${title} door. Not needed for tokens in Authorization.`,
   });
   const maxAge = count({
-    env: `${env}_CORS_MAX_AGE`,
     default: 600,
     description: `Time for which browsers may cache that a page may use the ${title} door, in seconds.`,
   });
   return {
     [`${door}.cors.origins`]: origins,
     [`${door}.cors.credentials`]: credentials,
-    [`${door}.cors.maxAge`]: maxAge,
+    [`limits.${door}.cors.maxAge`]: maxAge,
   } as {
     readonly [K in `${D}.cors.origins`]: typeof origins;
   } & { readonly [K in `${D}.cors.credentials`]: typeof credentials } & {
-    readonly [K in `${D}.cors.maxAge`]: typeof maxAge;
+    readonly [K in `limits.${D}.cors.maxAge`]: typeof maxAge;
   };
 }
 
@@ -210,8 +208,7 @@ export const jwtOptions = {
     description:
       'Claim with the scopes of a JSON Web Token, a space-separated text or a list: its name, or a JSON pointer such as /realm_access/roles.',
   }),
-  'api.jwt.clockSkew': duration({
-    env: 'API_JWT_CLOCK_SKEW',
+  'limits.api.jwt.clockSkew': duration({
     default: 30_000,
     min: 0,
     max: 600_000,

@@ -134,82 +134,68 @@ export const graphqlOptions = {
     default: 0,
     description: 'Maximum operations in a batch, a JSON array of requests; 0 refuses batches.',
   }),
-  'graphql.maxTokens': count({
-    env: 'GRAPHQL_MAX_TOKENS',
+  'limits.graphql.maxTokens': count({
     default: 1_000,
     min: 1,
     description: 'Maximum tokens per document.',
   }),
-  'graphql.maxDepth': count({
-    env: 'GRAPHQL_MAX_DEPTH',
+  'limits.graphql.maxDepth': count({
     default: 10,
     min: 1,
     description: 'Maximum selection depth of an operation.',
   }),
-  'graphql.maxAliases': count({
-    env: 'GRAPHQL_MAX_ALIASES',
+  'limits.graphql.maxAliases': count({
     default: 30,
     description: 'Maximum aliases per operation.',
   }),
-  'graphql.maxDirectives': count({
-    env: 'GRAPHQL_MAX_DIRECTIVES',
+  'limits.graphql.maxDirectives': count({
     default: 50,
     description: 'Maximum directives per operation.',
   }),
-  'graphql.maxRootFields': count({
-    env: 'GRAPHQL_MAX_ROOT_FIELDS',
+  'limits.graphql.maxRootFields': count({
     default: 30,
     min: 1,
     description: 'Maximum root fields per operation: those of Query, Mutation or Subscription.',
   }),
-  'graphql.maxFields': count({
-    env: 'GRAPHQL_MAX_FIELDS',
+  'limits.graphql.maxFields': count({
     default: 1_000,
     min: 1,
     description: 'Maximum fields per operation; those of a fragment count each time it is spread.',
   }),
-  'graphql.maxResultValues': count({
-    env: 'GRAPHQL_MAX_RESULT_VALUES',
+  'limits.graphql.maxResultValues': count({
     default: 1_000_000,
     min: 1,
     description: 'Maximum values in a result: objects, list items and leaves.',
   }),
-  'graphql.maxResultBytes': count({
-    env: 'GRAPHQL_MAX_RESULT_BYTES',
+  'limits.graphql.maxResultBytes': count({
     default: 16 * 1024 * 1024,
     min: 1_024,
     description: 'Maximum size of a result, in bytes of JSON.',
   }),
-  'graphql.maxBodyBytes': count({
-    env: 'GRAPHQL_MAX_BODY_BYTES',
+  'limits.graphql.maxBodyBytes': count({
     default: 102_400,
     min: 1,
     description: 'Maximum body size of the GraphQL door, in bytes.',
   }),
-  'graphql.maxCacheBytes': count({
-    env: 'GRAPHQL_MAX_CACHE_BYTES',
+  'limits.graphql.maxCacheBytes': count({
     default: 32 * 1024 * 1024,
     description: 'Maximum size of the cache of parsed, validated and planned documents, in bytes.',
   }),
-  'graphql.maxWebSockets': count({
-    env: 'GRAPHQL_MAX_WEB_SOCKETS',
+  'limits.graphql.maxWebSockets': count({
     default: 5_000,
     description: 'Maximum WebSockets of the GraphQL door; 0 allows none.',
   }),
-  'graphql.maxSubscriptions': count({
-    env: 'GRAPHQL_MAX_SUBSCRIPTIONS',
+  'limits.graphql.maxSubscriptions': count({
     default: 20_000,
     min: 1,
     description: 'Maximum operations in progress over all WebSockets, including subscriptions.',
   }),
-  'graphql.maxPerWebSocket': count({
-    env: 'GRAPHQL_MAX_PER_WEB_SOCKET',
+  'limits.graphql.maxPerWebSocket': count({
     default: 100,
     min: 1,
     description: 'Maximum operations in progress on one WebSocket, including subscriptions.',
   }),
-  'graphql.maxUsers': count({
-    env: 'GRAPHQL_MAX_USERS',
+  'limits.graphql.maxUsers': count({
     default: 100_000,
     min: 2,
     description: 'Maximum users that the GraphQL door keeps in memory.',
@@ -231,14 +217,12 @@ export const restOptions = {
     description:
       'Indexes for filtering and sorting more than 10,000 users by name and email: keys for whole values, prefixes and orders, text also for parts of values. none makes creates cheapest (none, keys, text).',
   }),
-  'rest.idempotencyHours': count({
-    env: 'REST_IDEMPOTENCY_HOURS',
+  'limits.rest.idempotencyHours': count({
     default: 24,
     min: 1,
     description: 'Retention of the outcomes of creates with an Idempotency-Key, in hours.',
   }),
-  'rest.maxImportBytes': count({
-    env: 'REST_MAX_IMPORT_BYTES',
+  'limits.rest.maxImportBytes': count({
     default: 4 * 1024 ** 3,
     description:
       'Maximum size of an import of users over REST, in bytes; lines before the limit stay stored.',
@@ -250,21 +234,18 @@ export const restOptions = {
       'Whether updates and deletions over REST require If-Match, so that no client overwrites a version that it has not read.',
   }),
   ...corsOptions('rest', 'REST'),
-  'rest.maxStreams': count({
-    env: 'REST_MAX_STREAMS',
+  'limits.rest.maxStreams': count({
     default: 1_000,
     min: 1,
     description: 'Maximum concurrent event streams of the REST door.',
   }),
-  'users.maxEvents': count({
-    env: 'USERS_MAX_EVENTS',
+  'limits.users.maxEvents': count({
     default: 100_000,
     min: 1_000,
     description:
       'Maximum number of change events of users (created, updated, deleted) that the database keeps.',
   }),
-  'users.eventHours': count({
-    env: 'USERS_EVENT_HOURS',
+  'limits.users.eventHours': count({
     default: 24,
     min: 1,
     description: 'Retention of change events of users, in hours.',
@@ -300,22 +281,19 @@ export const httpOptions = {
     description:
       "Whether plain requests take the fast path, which sends the same bytes without Fastify and Node's HTTP parser.",
   }),
-  'http.maxConnections': count({
-    env: 'HTTP_MAX_CONNECTIONS',
+  'limits.http.maxConnections': count({
     default: 10_000,
     min: 1,
     description:
       'Maximum connections per door. Beyond it, Portico closes the connections that have been idle for longest, at least a second, in favour of new ones.',
   }),
-  'http.maxConnectionsPerAddress': count({
-    env: 'HTTP_MAX_CONNECTIONS_PER_ADDRESS',
+  'limits.http.maxConnectionsPerAddress': count({
     default: 2_500,
     min: 1,
     description:
       'Maximum connections per door from one address, or one IPv6 network of 64 bits. Ignored if http.trustProxy names proxies, because their connections carry all clients.',
   }),
-  'http.maxUnreadBytes': count({
-    env: 'HTTP_MAX_UNREAD_BYTES',
+  'limits.http.maxUnreadBytes': count({
     default: 64 * 1024 * 1024,
     description:
       'Maximum bytes of replies, event streams and WebSockets that clients have not read yet, over all doors. Beyond it, Portico disconnects the oldest clients that have read nothing for a second. If there are none, a new reply over 16 KiB is a 503, and a long one waits before its next piece.',

@@ -66,58 +66,13 @@ function isUrl(text: string, withCredentials: boolean): boolean {
   return withCredentials || (username === '' && password === '');
 }
 
-/** The options of traces. */
-export const tracingOptions = {
-  'tracing.oneIn': count({
-    env: 'TRACING_ONE_IN',
-    default: 1,
-    min: 1,
-    description:
-      'With an OpenTelemetry SDK: record spans for one in this many requests that arrive without a trace.',
-  }),
-} as const;
-
 /** The units of an interval, in milliseconds. */
 const UNITS: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000 };
-
-/** The options of scheduled backups. */
-export const backupOptions = {
-  'backup.every': text({
-    env: 'BACKUP_EVERY',
-    unset: 'no backups',
-    placeholder: 'interval',
-    expected: 'an interval like 15m, 6h or 1d',
-    pattern: /^[1-9]\d{0,3}[mhd]$/,
-    description: 'Interval of backups of an SQLite database while the service runs, such as 15m, 6h or 1d.',
-  }),
-  'backup.folder': text({
-    env: 'BACKUP_FOLDER',
-    default: 'backups',
-    placeholder: 'folder',
-    description: 'Folder for backups; created if missing.',
-  }),
-  'backup.keep': count({
-    env: 'BACKUP_KEEP',
-    default: 7,
-    min: 1,
-    description: 'Number of backups to keep; a new one replaces the oldest.',
-  }),
-} as const;
 
 /** The milliseconds of a valid interval. */
 export function intervalOf(text: string): number {
   return Number(text.slice(0, -1)) * (UNITS[text.slice(-1)] ?? Number.NaN);
 }
-
-/** The options of the audit log. */
-export const auditOptions = {
-  'audit.retention': count({
-    env: 'AUDIT_RETENTION',
-    unset: '90 if the endpoint auditevents is exposed, otherwise nothing is recorded',
-    description:
-      'Retention of audit events, in days; 0 records none. The database keeps at most 50000 refusals and 50000 actions.',
-  }),
-} as const;
 
 /** The parts of the info endpoint. */
 export const infoParts = ['build', 'git', 'node', 'os', 'process'] as const;
@@ -201,8 +156,7 @@ export const managementOptions = {
     unset: 'any user may act',
     description: 'Role that a user needs for the actions of the console.',
   }),
-  'management.maxFailedLogins': count({
-    env: 'MANAGEMENT_MAX_FAILED_LOGINS',
+  'limits.management.maxFailedLogins': count({
     default: 10,
     description: 'Maximum failed log-ins per address and minute; 0 for no limit.',
   }),
@@ -213,21 +167,18 @@ export const managementOptions = {
     description:
       'Visibility of the details in /health (never, when-authorized, always). Without users everybody is authorised.',
   }),
-  'management.diskThresholdBytes': count({
-    env: 'MANAGEMENT_DISK_THRESHOLD_BYTES',
+  'limits.management.diskThresholdBytes': count({
     default: 10_485_760,
     description: 'Free disk space below which health is DOWN, in bytes.',
   }),
-  'management.eventLoopThreshold': duration({
-    env: 'MANAGEMENT_EVENT_LOOP_THRESHOLD',
+  'limits.management.eventLoopThreshold': duration({
     default: 1_000,
     min: 1,
     max: 3_600_000,
     description:
       'p99 event loop delay, measured over the last ten to twenty seconds, above which health is DOWN, in milliseconds.',
   }),
-  'management.backlogThreshold': duration({
-    env: 'MANAGEMENT_BACKLOG_THRESHOLD',
+  'limits.management.backlogThreshold': duration({
     default: 3_600_000,
     min: 1,
     max: 31_536_000_000,

@@ -2,10 +2,9 @@ import * as v from 'valibot';
 import { socketPathOf, UNIX_ADDRESS, type UnixAddress } from '../../core/addresses.ts';
 import { describeValue } from '../../core/text.ts';
 
-/** One option: its environment variable, type, default and documentation. */
-export interface Option<T> {
+/** One setting: its type, default and documentation. Only an option has a variable and a flag; a limit has none. */
+export interface Setting<T> {
   readonly kind: Kind<Exclude<T, undefined>>;
-  readonly env: string;
   readonly default: T;
   /** A noun phrase with the unit, for the help and the documentation. */
   readonly description: string;
@@ -15,8 +14,13 @@ export interface Option<T> {
   readonly unset: string | undefined;
 }
 
-interface Described {
+/** A setting that a flag and an environment variable set too. */
+export interface Option<T> extends Setting<T> {
   readonly env: string;
+}
+
+interface Described {
+  readonly env?: string;
   readonly description: string;
   readonly secret?: boolean;
 }
@@ -30,8 +34,13 @@ interface WithoutDefault extends Described {
   readonly unset: string;
 }
 type Spec<T> = WithDefault<T> | WithoutDefault;
-/** The option of a spec: without a default its value may be undefined. */
-type OptionOf<T, S> = Option<S extends WithoutDefault ? T | undefined : T>;
+interface WithVariable {
+  readonly env: string;
+}
+/** The setting of a spec: without a default its value may be undefined. */
+type OptionOf<T, S> = S extends { readonly env: string }
+  ? Option<S extends WithoutDefault ? T | undefined : T>
+  : Setting<S extends WithoutDefault ? T | undefined : T>;
 
 interface ItemRules {
   readonly expected: string;
@@ -44,7 +53,10 @@ interface TextRules extends Partial<ItemRules> {
 function option<T, S extends Spec<T>>(kind: Kind<T>, spec: S): OptionOf<T, S> {
   const { env, default: value, description, secret = false, unset } = spec;
   // The compiler cannot decide the type for a generic S.
-  return { kind, env, default: value, description, secret, unset } as unknown as OptionOf<T, S>;
+  return { kind, default: value, description, secret, unset, ...(env && { env }) } as unknown as OptionOf<
+    T,
+    S
+  >;
 }
 
 /** A text without control characters, or one that matches `pattern`; `expected` describes it. */
@@ -61,7 +73,7 @@ export function text<const S extends Spec<string> & TextRules>(spec: S): OptionO
 export function list<const S extends Spec<readonly string[]> & ItemRules>(
   spec: S,
 ): OptionOf<readonly string[], S> {
-  const schema = listSchema(spec.pattern, spec.unset === undefined ? 0 : 1, false);
+  const schema = listSchema(textSchema(spec.pattern), spec.unset === undefined ? 0 : 1, false);
   return option<readonly string[], S>(kind('list', spec.expected, schema), spec);
 }
 
@@ -75,15 +87,15 @@ export function choice<const C extends readonly string[], const S extends Spec<N
 
 /** A set of choices, at least one. */
 export function someOf<const C extends readonly string[]>(
-  spec: WithDefault<readonly C[number][]> & { readonly choices: C },
+  spec: WithDefault<readonly C[number][]> & WithVariable & { readonly choices: C },
 ): Option<readonly C[number][]> {
   const expected = `a list with at least one of ${spec.choices.join(', ')}, each at most once`;
-  const schema = listSchema(new RegExp(`^(?:${spec.choices.join('|')})$`), 1, true);
-  return option(kind('list', expected, schema as v.GenericSchema<unknown, readonly C[number][]>), spec);
+  const schema = listSchema<C[number]>(v.picklist<C>(spec.choices), 1, true);
+  return option(kind<readonly C[number][]>('list', expected, schema), spec);
 }
 
 /** A TCP port, or `unix:` and the path of a socket. With port 0 the system picks a free one. */
-export function port(spec: WithDefault<number | UnixAddress>): Option<number | UnixAddress> {
+export function port(spec: WithDefault<number | UnixAddress> & WithVariable): Option<number | UnixAddress> {
   const number = integerKind('port', 0, 65_535);
   const isSocket = (text: string) => socketPathOf(text) !== undefined;
   const socket = v.pipe(
@@ -103,7 +115,7 @@ export function count<const S extends Spec<number> & { readonly min?: number }>(
 }
 
 /** A boolean. */
-export function toggle(spec: WithDefault<boolean>): Option<boolean> {
+export function toggle(spec: WithDefault<boolean> & WithVariable): Option<boolean> {
   const written = (text: string) => (text === 'true' || text === 'false' ? text === 'true' : text);
   return option(kind('true|false', 'true or false', v.boolean(), written), spec);
 }
@@ -118,7 +130,7 @@ export function duration<const S extends Spec<number> & { readonly min: number; 
 const segments = '(?:\\/(?!\\.(?:\\/|$))(?:(?!\\.\\.)[\\w.~-])+)+';
 
 /** A URL path without characters that URLs or routers interpret; `root` allows `/` alone. */
-export function path(spec: WithDefault<string> & { readonly root: boolean }): Option<string> {
+export function path(spec: WithDefault<string> & WithVariable & { readonly root: boolean }): Option<string> {
   const unless = spec.root ? ' unless it is "/" alone' : '';
   const expected =
     `a path like ${spec.default}: it begins with "/", does not end with "/"${unless}, ` +
@@ -133,7 +145,7 @@ export function flagOf(key: string): string {
 }
 
 /** The default in the help and the documentation. */
-export function formatDefault(option: Option<unknown>): string {
+export function formatDefault(option: Setting<unknown>): string {
   const value = option.default;
   if (value === undefined) return `unset: ${option.unset}`;
   if (Array.isArray(value)) return value.length === 0 ? 'none' : value.join(',');
@@ -190,11 +202,11 @@ function numberIn(text: string): unknown {
   return /^(?:0|-?[1-9]\d*)$/.test(text) ? Number(text) : text;
 }
 
-/** A list of texts, or the same as one text with commas. */
-function listSchema(item: Pick<RegExp, 'test'>, atLeast: number, unique: boolean) {
-  const items = v.union([v.pipe(v.string(), v.transform(split)), v.array(v.string())]);
-  const isUnique = (list: string[]) => !unique || new Set(list).size === list.length;
-  return v.pipe(items, v.array(textSchema(item)), v.minLength(atLeast), v.check(isUnique));
+/** A list of items, or the same as one text with commas. */
+function listSchema<T extends string>(item: v.GenericSchema<string, T>, atLeast: number, unique: boolean) {
+  const isUnique = (list: T[]) => !unique || new Set(list).size === list.length;
+  const list = v.pipe(v.array(item), v.minLength(atLeast), v.check(isUnique));
+  return v.union([list, v.pipe(v.string(), v.transform(split), list)]);
 }
 
 function split(text: string): string[] {
@@ -213,16 +225,16 @@ interface Place {
 }
 
 /** Parses the text of a flag or variable. */
-export function parseText(option: Option<unknown>, place: Place, text: string): Parsed {
+export function parseText(option: Setting<unknown>, place: Place, text: string): Parsed {
   return accept(option, place, text, option.kind.fromText(text));
 }
 
 /** Parses a value of the configuration module. */
-export function parseValue(option: Option<unknown>, place: Place, given: unknown): Parsed {
+export function parseValue(option: Setting<unknown>, place: Place, given: unknown): Parsed {
   return accept(option, place, given, option.kind.fromValue(given));
 }
 
-function accept(option: Option<unknown>, place: Place, given: unknown, value: unknown): Parsed {
+function accept(option: Setting<unknown>, place: Place, given: unknown, value: unknown): Parsed {
   // Some patterns also match blanks.
   if (typeof given === 'string' && given.trim() === '' && option.kind.fromText('') === undefined) {
     return { problem: empty(option, place) };
@@ -232,7 +244,7 @@ function accept(option: Option<unknown>, place: Place, given: unknown, value: un
   return { problem: `${place.name} must be ${option.kind.expected}${but}` };
 }
 
-function empty(option: Option<unknown>, place: Place): string {
+function empty(option: Setting<unknown>, place: Place): string {
   if (option.default !== undefined) {
     return `${place.name} is empty; ${place.drop} for the default (${formatDefault(option)})`;
   }

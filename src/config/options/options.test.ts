@@ -1,7 +1,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { flagOf, formatDefault } from './option.ts';
-import { isOptionKey, moduleOption, optionKeys, optionOf, options, type Settings } from './options.ts';
+import {
+  isSettingKey,
+  moduleOption,
+  optionKeys,
+  optionOf,
+  options,
+  type Settings,
+  settingKeys,
+} from './options.ts';
 
 /** True where both types are the same. */
 type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;
@@ -55,7 +63,7 @@ test('no two options share a variable or a flag, nor the ones of the module', ()
 });
 
 test('every default is a value that its own option accepts, from text and from the module', () => {
-  for (const key of optionKeys) {
+  for (const key of settingKeys) {
     const option = optionOf(key);
     if (option.default === undefined) continue;
     const text = Array.isArray(option.default) ? option.default.join(',') : String(option.default);
@@ -82,9 +90,13 @@ test('flags follow the keys', () => {
   assert.equal(flagOf('host'), '--host');
 });
 
+test('flags and variables are few', () => {
+  assert.ok(optionKeys.length <= 80, `${optionKeys.length} options`);
+});
+
 test('inherited names are no keys', () => {
-  assert.equal(isOptionKey('rest.port'), true);
-  for (const key of ['constructor', '__proto__', 'toString', 'rest']) assert.equal(isOptionKey(key), false);
+  assert.equal(isSettingKey('rest.port'), true);
+  for (const key of ['constructor', '__proto__', 'toString', 'rest']) assert.equal(isSettingKey(key), false);
 });
 
 /** What each option takes and refuses as text. */
@@ -157,7 +169,7 @@ const texts: Readonly<Record<string, { readonly good: readonly string[]; readonl
 
 for (const [key, { good, bad }] of Object.entries(texts)) {
   test(`${key} takes what it should and nothing else`, () => {
-    assert.ok(isOptionKey(key));
+    assert.ok(isSettingKey(key));
     const { kind } = options[key];
     for (const text of good) assert.notEqual(kind.fromText(text), undefined, JSON.stringify(text));
     for (const text of bad) assert.equal(kind.fromText(text), undefined, JSON.stringify(text));
@@ -166,7 +178,7 @@ for (const [key, { good, bad }] of Object.entries(texts)) {
 
 test('values of the wrong type are refused', () => {
   const wrong = [null, true, {}, [], [1], () => 1, Symbol('x'), 1n, Number.NaN, new Date()];
-  for (const key of optionKeys) {
+  for (const key of settingKeys) {
     const { kind } = optionOf(key);
     for (const value of wrong) {
       const empty = Array.isArray(value) && value.length === 0 && kind.fromText('') !== undefined;

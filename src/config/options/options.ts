@@ -1,8 +1,19 @@
 import { isKeepableHeader } from '../../core/redaction.ts';
 import { apiOptions, jwtOptions } from './access.ts';
 import { graphqlOptions, httpOptions, restOptions, tlsOptions } from './doors.ts';
-import { auditOptions, backupOptions, managementOptions, tracingOptions } from './management.ts';
-import { choice, count, duration, list, type Option, port, someOf, text, toggle } from './option.ts';
+import { managementOptions } from './management.ts';
+import {
+  choice,
+  count,
+  duration,
+  list,
+  type Option,
+  port,
+  type Setting,
+  someOf,
+  text,
+  toggle,
+} from './option.ts';
 
 /** The four interfaces, in the contract's order (CONTRACT.md#interfaces). */
 export const doors = ['graphql', 'rest', 'management', 'webhook'] as const;
@@ -46,8 +57,7 @@ export const options = {
     pattern: /^postgres(?:ql)?:\/\/[^\p{Cc}\s]+$/u,
     description: 'Replica of the PostgreSQL database from which users are read.',
   }),
-  'database.readYourWrites': duration({
-    env: 'DATABASE_READ_YOUR_WRITES',
+  'limits.database.readYourWrites': duration({
     default: 1_000,
     min: 0,
     max: 3_600_000,
@@ -60,7 +70,26 @@ export const options = {
     description:
       'Schema migration at the start; when false, the start refuses a schema that is not up to date ("portico migrate" updates it). --no-migrate is short for false.',
   }),
-  ...backupOptions,
+  'backup.every': text({
+    env: 'BACKUP_EVERY',
+    unset: 'no backups',
+    placeholder: 'interval',
+    expected: 'an interval like 15m, 6h or 1d',
+    pattern: /^[1-9]\d{0,3}[mhd]$/,
+    description: 'Interval of backups of an SQLite database while the service runs, such as 15m, 6h or 1d.',
+  }),
+  'backup.folder': text({
+    env: 'BACKUP_FOLDER',
+    default: 'backups',
+    placeholder: 'folder',
+    description: 'Folder for backups; created if missing.',
+  }),
+  'backup.keep': count({
+    env: 'BACKUP_KEEP',
+    default: 7,
+    min: 1,
+    description: 'Number of backups to keep; a new one replaces the oldest.',
+  }),
   ...apiOptions,
   ...jwtOptions,
   ...graphqlOptions,
@@ -86,8 +115,7 @@ export const options = {
     min: 1,
     description: 'Maximum attempts before a delivery is dead, unless its handler overrides it.',
   }),
-  'webhook.timeout': duration({
-    env: 'WEBHOOK_TIMEOUT',
+  'limits.webhook.timeout': duration({
     default: 30_000,
     min: 1,
     max: 86_400_000,
@@ -99,22 +127,19 @@ export const options = {
     min: 1,
     description: 'Maximum concurrent deliveries of a handler, unless it overrides it.',
   }),
-  'webhook.backoff': duration({
-    env: 'WEBHOOK_BACKOFF',
+  'limits.webhook.backoff': duration({
     default: 1_000,
     min: 0,
     max: 86_400_000,
     description: 'Maximum delay before the second attempt, in milliseconds; it doubles with each attempt.',
   }),
-  'webhook.maxBackoff': duration({
-    env: 'WEBHOOK_MAX_BACKOFF',
+  'limits.webhook.maxBackoff': duration({
     default: 3_600_000,
     min: 0,
     max: 604_800_000,
     description: 'Upper bound on the delay between two attempts, in milliseconds.',
   }),
-  'webhook.lease': duration({
-    env: 'WEBHOOK_LEASE',
+  'limits.webhook.lease': duration({
     default: 5_000,
     min: 500,
     max: 600_000,
@@ -126,28 +151,24 @@ export const options = {
     description:
       'Whether handlers of the configuration module run in worker threads, where a crash or a blocked event loop fails only one attempt. Handlers can override it.',
   }),
-  'webhook.isolateMemory': count({
-    env: 'WEBHOOK_ISOLATE_MEMORY',
+  'limits.webhook.isolateMemory': count({
     default: 128,
     min: 16,
     description: 'Maximum JavaScript heap of a worker thread of handlers, in MiB.',
   }),
-  'webhook.handlerGrace': duration({
-    env: 'WEBHOOK_HANDLER_GRACE',
+  'limits.webhook.handlerGrace': duration({
     default: 900_000,
     min: 0,
     max: 2_592_000_000,
     description:
       'Time for which a delivery waits for a removed handler or forward address before it is dead, in milliseconds; 0 for no limit.',
   }),
-  'webhook.maxBodyBytes': count({
-    env: 'WEBHOOK_MAX_BODY_BYTES',
+  'limits.webhook.maxBodyBytes': count({
     default: 1_048_576,
     min: 1,
     description: 'Maximum body size of the webhook door, in bytes. Sources can override it.',
   }),
-  'webhook.maxBytesInFlight': count({
-    env: 'WEBHOOK_MAX_BYTES_IN_FLIGHT',
+  'limits.webhook.maxBytesInFlight': count({
     default: 67_108_864,
     min: 1,
     description:
@@ -165,8 +186,7 @@ export const options = {
     description:
       'Size of the inbox above which Portico removes the deliveries that were handled first, in bytes; 0 for no limit.',
   }),
-  'webhook.dedupDays': count({
-    env: 'WEBHOOK_DEDUP_DAYS',
+  'limits.webhook.dedupDays': count({
     default: 7,
     description:
       'Time after receipt in which a repeat of a handled delivery is a duplicate even if retention has removed the delivery, in days; 0 for only as long as it is kept.',
@@ -179,14 +199,24 @@ export const options = {
     description:
       'Headers to store with deliveries at /webhook itself, for handlers, forward addresses and operators. Each source has its own list.',
   }),
-  'webhook.keptAttempts': count({
-    env: 'WEBHOOK_KEPT_ATTEMPTS',
+  'limits.webhook.keptAttempts': count({
     default: 20,
     description:
       'Maximum attempts in the history of a job, in addition to the one that handled it; the oldest are dropped.',
   }),
-  ...auditOptions,
-  ...tracingOptions,
+  'audit.retention': count({
+    env: 'AUDIT_RETENTION',
+    unset: '90 if the endpoint auditevents is exposed, otherwise nothing is recorded',
+    description:
+      'Retention of audit events, in days; 0 records none. The database keeps at most 50000 refusals and 50000 actions.',
+  }),
+  'tracing.oneIn': count({
+    env: 'TRACING_ONE_IN',
+    default: 1,
+    min: 1,
+    description:
+      'With an OpenTelemetry SDK: record spans for one in this many requests that arrive without a trace.',
+  }),
   'log.level': choice({
     env: 'LOG_LEVEL',
     default: 'info',
@@ -214,39 +244,67 @@ export const options = {
     description:
       'Pre-stop delay, in milliseconds: during a stop the doors still answer for this long, with "Connection: close". A balancer must notice within it that /readyz fails.',
   }),
-} as const satisfies Readonly<Record<string, Option<unknown>>>;
+} as const satisfies Readonly<Record<string, Setting<unknown>>>;
 
-/** The key of an option. */
-export type OptionKey = keyof typeof options;
+/** The key of a setting. */
+export type SettingKey = keyof typeof options;
 
-/** The effective value of every option, by key. */
+/** The key of a limit, a setting that only a module sets. */
+type LimitKey = Extract<SettingKey, `limits.${string}`>;
+
+/** The key of an option, a setting with a flag and a variable. */
+export type OptionKey = Exclude<SettingKey, LimitKey>;
+
+/** The effective values by key. */
 export type Settings = {
-  readonly [K in OptionKey]: (typeof options)[K] extends Option<infer T> ? T : never;
+  readonly [K in SettingKey]: (typeof options)[K] extends Setting<infer T> ? T : never;
 };
 
 /** The settings of a section, by their names within it. */
 type SectionSettings<S extends string> = {
-  readonly [K in OptionKey as K extends `${S}.${infer Name}` ? Name : never]: Settings[K];
+  readonly [K in SettingKey as K extends `${S}.${infer Name}` | `limits.${S}.${infer Name}`
+    ? Name
+    : never]: Settings[K];
 };
 
-/** The settings whose keys begin with a section, such as `graphql`. */
+/** The settings of a section, such as `graphql`, with its limits. */
 export function settingsOf<S extends string>(settings: Settings, section: S): SectionSettings<S> {
-  const own = optionKeys.filter((key) => key.startsWith(`${section}.`));
-  const named = own.map((key) => [key.slice(section.length + 1), settings[key]]);
+  const named = settingKeys.flatMap((key) => {
+    const own = formerKey(key);
+    return own.startsWith(`${section}.`) ? [[own.slice(section.length + 1), settings[key]]] : [];
+  });
   return Object.fromEntries(named) as SectionSettings<S>;
 }
 
-/** The keys of all options, in the order of the documentation. */
-export const optionKeys = Object.keys(options) as readonly OptionKey[];
+/** The keys of all settings, in the order of the documentation. */
+export const settingKeys = Object.keys(options) as readonly SettingKey[];
 
-/** The option of a key, for code that treats all options alike. */
-export function optionOf(key: OptionKey): Option<unknown> {
+/** The keys of the limits. */
+export const limitKeys = settingKeys.filter((key): key is LimitKey => key.startsWith('limits.'));
+
+/** The keys of all options. */
+export const optionKeys = settingKeys.filter(isOptionKey);
+
+/** The option or limit of a key, for code that treats all alike. */
+export function optionOf(key: OptionKey): Option<unknown>;
+export function optionOf(key: SettingKey): Setting<unknown>;
+export function optionOf(key: SettingKey): Setting<unknown> {
   return options[key];
 }
 
-/** Whether an option has this key. */
-export function isOptionKey(key: string): key is OptionKey {
+/** Whether a setting is an option, with a flag and a variable. */
+function isOptionKey(key: SettingKey): key is OptionKey {
+  return !key.startsWith('limits.');
+}
+
+/** Whether a setting has this key. */
+export function isSettingKey(key: string): key is SettingKey {
   return Object.hasOwn(options, key);
+}
+
+/** The key that a limit had as an option; that of an option itself. */
+function formerKey(key: SettingKey): string {
+  return key.replace(/^limits\./, '');
 }
 
 /** Names the configuration module. It is no entry of `options`, because the module cannot name itself. */

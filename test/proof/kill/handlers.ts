@@ -24,9 +24,8 @@ async function failing(delivery: Delivery): Promise<void> {
 }
 
 const config: PorticoConfig = {
+  limits: { webhook: { lease: 500, backoff: 20 } },
   webhook: {
-    lease: 500,
-    backoff: 20,
     // A delivery whose process is killed again and again must not die of it here.
     attempts: 1_000_000,
     handlers: { steady, failing, ordered: { handler: steady, order: '/data/key' } },

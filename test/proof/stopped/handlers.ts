@@ -16,7 +16,8 @@ async function attempt(delivery: Delivery): Promise<void> {
 }
 
 const config: PorticoConfig = {
-  webhook: { lease: 500, backoff: 0, handlers: { failing: attempt, succeeding: attempt } },
+  limits: { webhook: { lease: 500, backoff: 0 } },
+  webhook: { handlers: { failing: attempt, succeeding: attempt } },
 };
 
 // biome-ignore lint/style/noDefaultExport: a configuration module has one

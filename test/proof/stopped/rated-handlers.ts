@@ -26,7 +26,8 @@ function quick(delivery: Delivery): void {
 }
 
 const config: PorticoConfig = {
-  webhook: { lease: 1_000, backoff: 0, concurrency: 32, handlers: { slow, quick } },
+  limits: { webhook: { lease: 1_000, backoff: 0 } },
+  webhook: { concurrency: 32, handlers: { slow, quick } },
 };
 
 // biome-ignore lint/style/noDefaultExport: a configuration module has one

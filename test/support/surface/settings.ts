@@ -135,15 +135,16 @@ function nest(keys: readonly string[]): object {
   return root;
 }
 
-/** The keys that have a flag and a variable, with both. */
+/** All keys with their flags and variables; those of a limit are the ones that it had as an option. */
 export async function settingNames(help: string, cwd: string): Promise<readonly HelpedSetting[]> {
   const { settings } = await loadConfig({ argv: [], env: {}, cwd });
   const entries = new Map(helpEntries(help).map((entry) => [entry.flag, entry]));
   return Array.from(flatten(settings).keys())
     .toSorted()
-    .flatMap((key) => {
-      const entry = entries.get(flagOf(key));
-      return entry === undefined ? [] : [{ key, flag: entry.flag, env: entry.env }];
+    .map((key) => {
+      const former = key.replace(/^limits\./, '');
+      const variable = former.replace(/[A-Z]/g, '_$&').replaceAll('.', '_').toUpperCase();
+      return { key, flag: flagOf(former), env: entries.get(flagOf(key))?.env ?? variable };
     });
 }
 

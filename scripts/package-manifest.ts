@@ -37,7 +37,10 @@ export function packageManifest(root: Manifest): Manifest {
       ...root.peerDependencies,
       ...Object.fromEntries(dependencies.filter(isShared).map(([name, version]) => [name, `^${version}`])),
     },
-    files: ['bin', 'src', 'types', 'build', 'CHANGELOG.md', 'THIRD-PARTY-LICENSES.txt', 'sbom.cdx.json'],
+    files: [
+      ...['bin', 'src', 'types', 'build', 'portico.schema.json'],
+      ...['CHANGELOG.md', 'THIRD-PARTY-LICENSES.txt', 'sbom.cdx.json'],
+    ],
   };
 }
 

@@ -6,7 +6,7 @@ import { describeKind, quote } from '../core/text.ts';
 import { jsonFault } from './json-fault.ts';
 import { parseValue } from './options/option.ts';
 import { isSettingKey, moduleOption, optionOf, settingKeys } from './options/options.ts';
-import { type CodeKey, type ConfigCode, codeKeys, dataKeys, readModuleCode } from './schema/code.ts';
+import { type CodeKey, type ConfigCode, codeKeys, readModuleCode } from './schema/code.ts';
 import { type Reading, startReading, take } from './sources.ts';
 
 /** Where to find the configuration module. */
@@ -178,6 +178,7 @@ function isFile(path: string): boolean {
   }
 }
 
+const isData = (key: CodeKey) => codeKeys.some((code) => code.key === key && 'data' in code);
 const isCodeKey = (key: string): key is CodeKey => codeKeys.some((code) => code.key === key);
 const allKeys: readonly string[] = [...settingKeys, ...codeKeys.map((code) => code.key)];
 
@@ -191,11 +192,14 @@ interface ModuleReading extends Reading {
 export function readModuleSettings(exported: Readonly<Record<string, unknown>>, name: string): ModuleReading {
   const reading = startReading();
   const code = new Map<CodeKey, unknown>();
+  const isJson = name.endsWith('.json');
 
   const visit = (record: Readonly<Record<string, unknown>>, section: string | undefined): void => {
     for (const [part, value] of entriesOf(record)) {
       const key = section === undefined ? part : `${section}.${part}`;
       const place = { name: `${name}: ${key}`, drop: 'leave it out' };
+      // Editors find the schema of the file by it.
+      if (key === '$schema' && isJson) continue;
       // Sections are nested, so a key with a dot sets no option.
       if (part.includes('.')) {
         reading.problems.push(
@@ -205,7 +209,7 @@ export function readModuleSettings(exported: Readonly<Record<string, unknown>>, 
         take(reading, key, place.name, parseValue(optionOf(key), place, value));
       } else if (isSettingKey(`limits.${key}`)) {
         reading.problems.push(`${place.name} is now limits.${key}`);
-      } else if (isCodeKey(key) && name.endsWith('.json') && !dataKeys.has(key)) {
+      } else if (isCodeKey(key) && isJson && !isData(key)) {
         reading.problems.push(`${place.name} needs a .ts or .js module; .json holds settings only`);
       } else if (isCodeKey(key)) {
         code.set(key, value);

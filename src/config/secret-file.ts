@@ -60,9 +60,12 @@ const listSchema = v.pipe(v.array(secretSchema, MANY), v.minLength(1, MANY));
 type Secret = v.InferOutput<typeof secretSchema>;
 
 /** One secret or several, so that a secret can be rotated. */
-export const secretsSchema = v.lazy(
-  (value): v.GenericSchema<Secret | Secret[]> =>
-    value === undefined || Array.isArray(value) ? listSchema : secretSchema,
+export const secretsSchema = v.pipe(
+  v.lazy(
+    (value): v.GenericSchema<Secret | Secret[]> =>
+      value === undefined || Array.isArray(value) ? listSchema : secretSchema,
+  ),
+  v.metadata({ takes: v.union([secretSchema, listSchema]) }),
 );
 
 /** Polling interval of a file, in milliseconds. */

@@ -6,6 +6,7 @@ import { dirname, join, relative } from 'node:path';
 import { after, test } from 'node:test';
 import { promisify } from 'node:util';
 import { noticedPackages } from '../../scripts/license-notices.ts';
+import { configSchema } from '../../src/config/json-schema.ts';
 import { freePort } from '../support/free-port.ts';
 import { PRINTED, PROGRAM, packPackage } from '../support/package.ts';
 import { startPortico } from '../support/portico-process.ts';
@@ -189,6 +190,10 @@ test('nothing runs at its installation, and what its documents name is packed', 
     readFileSync(join(installed, 'README.md'), 'utf8'),
     /^\$ npm install .*\n\$ npx portico init --yes$/m,
   );
+});
+
+test('the schema of its configuration file is the one of the sources', () => {
+  assert.deepEqual(readJson('portico.schema.json'), JSON.parse(JSON.stringify(configSchema())));
 });
 
 test('its bill of materials lists every package that is inside, with licence and hash', () => {

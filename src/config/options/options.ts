@@ -293,7 +293,7 @@ export function optionOf(key: SettingKey): Setting<unknown> {
 }
 
 /** Whether a setting is an option, with a flag and a variable. */
-function isOptionKey(key: SettingKey): key is OptionKey {
+export function isOptionKey(key: SettingKey): key is OptionKey {
   return !key.startsWith('limits.');
 }
 
@@ -307,7 +307,7 @@ function formerKey(key: SettingKey): string {
   return key.replace(/^limits\./, '');
 }
 
-/** Names the configuration module. It is no entry of `options`, because the module cannot name itself. */
+/** Names the configuration module. It stands apart from `options`, because the module cannot name itself. */
 export const moduleOption = {
   key: 'config',
   flag: '--config',

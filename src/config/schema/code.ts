@@ -26,7 +26,17 @@ import {
   wholeField,
 } from './fields.ts';
 import { type GraphqlCode, readContext } from './graphql.ts';
-import { checkFilter, filterField, orderField, priorityField, runAtField } from './webhook.ts';
+import {
+  checkFilter,
+  deadAlertSchema,
+  filterField,
+  forwardSchema,
+  orderField,
+  priorityField,
+  runAtField,
+  scheduleSchema,
+  sourceSchemas,
+} from './webhook.ts';
 
 /** The code that a configuration module adds. */
 export interface ConfigCode {
@@ -47,10 +57,11 @@ export interface ConfigCode {
   readonly setups: DoorSetups;
 }
 
-/** The keys that only a module can contain, with their documentation. */
+/** The keys besides settings, with their documentation. JSON files may contain those with `data`. */
 export const codeKeys = [
   {
     key: 'api.tokens',
+    data: (): v.GenericSchema => v.record(v.string(), apiTokenSchema),
     shape: '{ [name]: { secret, scopes: [scope], expires } }',
     description:
       'Tokens for REST and GraphQL by name. `secret` is a text, `{ env }` or `{ file }`, or several of them during a rotation; Portico reloads changed files. `expires` is a date. Plain data, so also allowed in .json.',
@@ -117,38 +128,33 @@ export const codeKeys = [
   },
   {
     key: 'webhook.sources',
+    data: (): v.GenericSchema => v.record(v.string(), v.union(Object.values(sourceSchemas))),
     shape: '{ [name]: { scheme, secrets, ... } }',
     description:
       'Signed senders, each at `/webhook/<name>`. `scheme` is standard, github, stripe, slack, hmac or token. Plain data, so also allowed in .json.',
   },
   {
     key: 'webhook.forward',
+    data: (): v.GenericSchema => v.record(v.string(), v.union([v.string(), forwardSchema])),
     shape: '{ [name]: { url, secrets, events, when, order, transform, rate, allowPrivate } }',
     description:
       'Addresses to which Portico forwards deliveries, signed with Standard Webhooks if they have secrets: those of `events` that `when` selects, changed by `transform`, at most at a `rate` such as `10/s`. Plain data, so also allowed in .json; functions need a module.',
   },
   {
     key: 'webhook.alerts',
+    data: (): v.GenericSchema => v.object({ dead: v.optional(v.union([v.string(), deadAlertSchema])) }),
     shape: '{ dead: { url, secrets, allowPrivate, interval, threshold, down } }',
     description:
       'Alerts about dead deliveries, sent like forwards: at most one per handler or forward address within `interval` milliseconds. Above `threshold` dead jobs the health check says so, and is DOWN with `down: true`. Plain data, so also allowed in .json.',
   },
   {
     key: 'webhook.schedules',
+    data: (): v.GenericSchema => v.record(v.string(), v.union([v.string(), scheduleSchema])),
     shape: "{ [name]: '0 3 * * *' }",
     description:
       'Scheduled deliveries by name. Instead of an expression: `{ cron, timezone, event, data, grace }`. The default time zone is UTC, the default event the name; `grace` is how late a missed delivery may still be stored, in milliseconds. Plain data, so also allowed in .json.',
   },
 ] as const;
-
-/** The keys whose values are data, so that JSON files may contain them too. */
-export const dataKeys: ReadonlySet<CodeKey> = new Set<CodeKey>([
-  'api.tokens',
-  'webhook.sources',
-  'webhook.forward',
-  'webhook.alerts',
-  'webhook.schedules',
-]);
 
 /** A key that only a module can contain. */
 export type CodeKey = (typeof codeKeys)[number]['key'];

@@ -39,6 +39,7 @@ export function pointerField(message: string) {
 export function wholeField<S extends v.GenericSchema>(schema: S, message: string) {
   return v.pipe(
     v.custom<v.InferInput<S>>((value) => v.is(schema, value), message),
+    v.metadata({ takes: schema }),
     v.transform((value) => v.parse(schema, value)),
   );
 }

@@ -1,12 +1,11 @@
 export type { DocumentSource } from './documents.ts';
 export { createFindOperation, type FindOperation, type Refused } from './executor.ts';
-export { DEFAULT_LIMITS, type DocumentLimits } from './limits.ts';
+export type { DocumentLimits } from './limits.ts';
 export { Operation, type OperationMeters, type OperationOutcome } from './operation.ts';
 export { type Batch, paramsFromBody, paramsOf, type RequestParams } from './request-params.ts';
 export {
   ClientAbort,
   type ClientSignal,
-  DEFAULT_RESULT_LIMITS,
   isKind,
   maskErrors,
   maskOf,

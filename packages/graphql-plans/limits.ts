@@ -3,29 +3,19 @@ import type { ErrorCode } from '../../src/core/error-codes.ts';
 
 /** Limits on a document. They are checked before validation, so a refusal costs very little. */
 export interface DocumentLimits {
-  /** Maximum tokens of the document; default 1,000. */
+  /** Maximum tokens of the document. */
   readonly maxTokens: number;
-  /** Maximum depth of its selections; default 10. Introspection has its own limit. */
+  /** Maximum depth of its selections. Introspection has its own limit. */
   readonly maxDepth: number;
-  /** Maximum aliases, including those of `__typename`; default 30. */
+  /** Maximum aliases, including those of `__typename`. */
   readonly maxAliases: number;
-  /** Maximum directives; default 50. */
+  /** Maximum directives. */
   readonly maxDirectives: number;
-  /** Maximum fields of the root types; default 30. */
+  /** Maximum fields of the root types. */
   readonly maxRootFields: number;
-  /** Maximum fields, counting a fragment's fields each time it is spread; default 1,000. */
+  /** Maximum fields, counting a fragment's fields each time it is spread. */
   readonly maxFields: number;
 }
-
-/** The default limits. */
-export const DEFAULT_LIMITS: DocumentLimits = {
-  maxTokens: 1_000,
-  maxDepth: 10,
-  maxAliases: 30,
-  maxDirectives: 50,
-  maxRootFields: 30,
-  maxFields: 1_000,
-};
 
 const RULES: readonly {
   readonly measure: keyof Measure;

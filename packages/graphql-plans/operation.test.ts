@@ -11,9 +11,11 @@ import {
   type OperationDefinitionNode,
   parse,
 } from 'graphql';
+import { defaultsOf } from '../../src/config/options/options.ts';
 import { CooperativeScheduler } from '../../src/core/scheduler.ts';
 import { Operation, type OperationOptions } from './operation.ts';
-import { DEFAULT_RESULT_LIMITS } from './results.ts';
+
+const LIMITS = defaultsOf('graphql');
 
 type Fields = Record<string, GraphQLFieldConfig<unknown, unknown>>;
 
@@ -32,7 +34,7 @@ function operation(query: string, fields: Fields, meter?: OperationOptions['mete
   return new Operation(document, definition, {
     schema,
     suggestions: true,
-    limits: DEFAULT_RESULT_LIMITS,
+    limits: LIMITS,
     turns: new CooperativeScheduler(0, Number.POSITIVE_INFINITY),
     onPlanned() {},
     meter,

@@ -2,11 +2,14 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import fc from 'fast-check';
+import { defaultsOf } from '../../src/config/options/options.ts';
 import { CooperativeScheduler } from '../../src/core/scheduler.ts';
-import { DEFAULT_RESULT_LIMITS, JsonList, jsonWithLists, ResultBudget } from './results.ts';
+import { JsonList, jsonWithLists, ResultBudget } from './results.ts';
+
+const LIMITS = defaultsOf('graphql');
 
 describe('result budget', () => {
-  const budgetOf = (turns: CooperativeScheduler) => new ResultBudget(DEFAULT_RESULT_LIMITS, turns);
+  const budgetOf = (turns: CooperativeScheduler) => new ResultBudget(LIMITS, turns);
 
   /** Runs that take turn after turn until they are closed, and who had each turn. */
   function run(budgets: Readonly<Record<string, ResultBudget>>): readonly string[] {
@@ -90,7 +93,7 @@ describe('json list', () => {
     fc.assert(
       fc.property(tree, (value) => {
         const turns = new CooperativeScheduler(0);
-        const budget = new ResultBudget(DEFAULT_RESULT_LIMITS, turns);
+        const budget = new ResultBudget(LIMITS, turns);
         let lists = 0;
         const withLists = build(value, (batches) => {
           const list = new JsonList(budget);

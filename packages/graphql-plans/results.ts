@@ -105,12 +105,6 @@ export interface ResultLimits {
   readonly maxResultBytes: number;
 }
 
-/** The default limits. */
-export const DEFAULT_RESULT_LIMITS: ResultLimits = {
-  maxResultValues: 1_000_000,
-  maxResultBytes: 16 * 1024 * 1024,
-};
-
 /** Bytes of the result between two checks of the clock. */
 const STEP = 32 * 1024;
 

@@ -1,5 +1,6 @@
 import { HttpProblem, hostNameOf, type RequestContext } from '@portico/transport';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { defaultsOf } from '../config/options/options.ts';
 
 /** Configures which pages of other origins may use a door. */
 export interface CorsOptions {
@@ -11,7 +12,7 @@ export interface CorsOptions {
   readonly maxAge?: number | undefined;
 }
 
-const DEFAULT_MAX_AGE = 600;
+const { maxAge: DEFAULT_MAX_AGE } = defaultsOf('rest.cors');
 /** Header fields that pages may read in addition to the CORS-safelisted ones. */
 const EXPOSED =
   'x-request-id, x-error-code, x-total-count, etag, link, location, preference-applied, ratelimit, ratelimit-policy, retry-after, www-authenticate';

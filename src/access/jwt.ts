@@ -11,7 +11,7 @@ import {
   jwtVerify,
 } from 'jose';
 import { ConfigError } from '../config/load.ts';
-import { jwtOptions } from '../config/options/access.ts';
+import { defaultsOf } from '../config/options/options.ts';
 import { watchedFile } from '../config/secret-file.ts';
 import { describeError } from '../core/errors.ts';
 import { GenerationalCache } from '../core/generational-cache.ts';
@@ -25,12 +25,13 @@ export function openJwt(options: JwtOptions, setting: PolicySetting) {
   if (issuer === undefined || audience === undefined || jwks === undefined) {
     throw new ConfigError([`${setting.name}: api.jwt needs issuer, audience and jwks`]);
   }
+  const defaults = defaultsOf('api.jwt');
   const keys = jwtKeys(jwks, setting);
   const source = new JwtTokens({
     issuer,
     audience: [audience].flat(),
-    scopesClaim: options.scopesClaim ?? jwtOptions['api.jwt.scopesClaim'].default,
-    clockSkew: options.clockSkew ?? jwtOptions['limits.api.jwt.clockSkew'].default,
+    scopesClaim: options.scopesClaim ?? defaults.scopesClaim,
+    clockSkew: options.clockSkew ?? defaults.clockSkew,
     keys: keys.get,
     log: setting.log,
   });

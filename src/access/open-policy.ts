@@ -1,7 +1,8 @@
 import type { OnRefused } from '@portico/transport';
 import type { InferOutput } from 'valibot';
 import { ConfigError } from '../config/load.ts';
-import { apiOptions, knownScopes, RATE, unknownScopes } from '../config/options/access.ts';
+import { knownScopes, RATE, unknownScopes } from '../config/options/access.ts';
+import { defaultsOf } from '../config/options/options.ts';
 import { type ApiTokensConfig, apiTokenSchema } from '../config/schema/code.ts';
 import { readObject, sluggedOf } from '../config/schema/fields.ts';
 import { watchedFile } from '../config/secret-file.ts';
@@ -12,6 +13,8 @@ import type { Required } from './permission.ts';
 import { type AccessPolicy, createAccessPolicy } from './policy.ts';
 import { Load, type RateRule } from './rates.ts';
 import { type FixedToken, FixedTokens, StoredTokens, type TokenStore } from './tokens.ts';
+
+const DEFAULTS = defaultsOf('api');
 
 /** Configures access to REST and GraphQL. */
 export interface ApiOptions {
@@ -80,7 +83,7 @@ export async function openAccessPolicy(
   options: ApiOptions,
   setting: PolicySetting,
 ): Promise<AccessPolicy | undefined> {
-  const { required = apiOptions['api.required'].default, rate, burst = 0 } = options;
+  const { required = DEFAULTS.required, rate, burst = DEFAULTS.burst } = options;
   const load = loadOf(options);
   if (required === 'none' && rate === undefined && load === undefined) return undefined;
   if (rate !== undefined && !RATE.test(rate)) {
@@ -95,13 +98,13 @@ export async function openAccessPolicy(
   const policy = createAccessPolicy({
     required,
     scopes: {
-      read: options.readScope ?? apiOptions['api.readScope'].default,
-      write: options.writeScope ?? apiOptions['api.writeScope'].default,
+      read: options.readScope ?? DEFAULTS.readScope,
+      write: options.writeScope ?? DEFAULTS.writeScope,
     },
     sources,
     users: options.users ?? [],
-    basicScopes: options.basic ?? apiOptions['api.basic'].default,
-    maxFailures: options.maxFailures ?? apiOptions['limits.api.maxFailures'].default,
+    basicScopes: options.basic ?? DEFAULTS.basic,
+    maxFailures: options.maxFailures ?? DEFAULTS.maxFailures,
     onLimit: (address) => log.warn({ address }, 'too many wrong credentials for the API'),
     load,
     rate: rate === undefined ? undefined : rateRule(rate, burst),
@@ -130,7 +133,11 @@ async function openSources(
   return sources;
 }
 
-function loadOf({ maxLoopDelay = 0, maxWriteDelay = 0, writeDelay }: ApiOptions): Load | undefined {
+function loadOf({
+  maxLoopDelay = DEFAULTS.maxLoopDelay,
+  maxWriteDelay = DEFAULTS.maxWriteDelay,
+  writeDelay,
+}: ApiOptions): Load | undefined {
   if (maxLoopDelay === 0 && maxWriteDelay === 0) return undefined;
   return new Load({ maxLoopDelay, maxWriteDelay, writeDelay: writeDelay ?? (() => 0) });
 }

@@ -1,10 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createFindOperation, DEFAULT_LIMITS } from '@portico/graphql-plans';
+import { createFindOperation } from '@portico/graphql-plans';
 import { buildSchema } from 'graphql';
 import { heapInUse } from '../../test/support/collect-garbage.ts';
+import { defaultsOf } from '../config/options/options.ts';
 import { Metrics } from '../telemetry/metrics.ts';
 import { type GraphqlOptions, operationMeters, withDefaults } from './graphql.ts';
+
+const LIMITS = defaultsOf('graphql');
 
 const schema = buildSchema(
   'type Query { hello: String, deep: Query, field: String, echo(text: String): String }',
@@ -110,7 +113,7 @@ test('with no room nothing is remembered and all works', () => {
 
 test('a document beyond a limit is refused in words, however it is nested', () => {
   using found = documents();
-  const limit = DEFAULT_LIMITS.maxTokens;
+  const limit = LIMITS.maxTokens;
   const floods = [
     '{a'.repeat(30_000),
     `{deep${'{deep'.repeat(30_000)}`,
@@ -130,7 +133,7 @@ test('a document beyond a limit is refused in words, however it is nested', () =
 });
 
 test('the limits are looked at before the schema is', () => {
-  using found = documents({ limits: { ...DEFAULT_LIMITS, maxDepth: 1 } });
+  using found = documents({ limits: { ...LIMITS, maxDepth: 1 } });
   assert.deepEqual(found.messages('{nothing{at{all}}}'), [
     'The document is 3 fields deep; at most 1 are allowed (maxDepth)',
   ]);

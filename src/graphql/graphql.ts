@@ -1,7 +1,5 @@
 import {
   createFindOperation,
-  DEFAULT_LIMITS,
-  DEFAULT_RESULT_LIMITS,
   type DocumentLimits,
   type DocumentSource,
   type OperationMeters,
@@ -28,6 +26,7 @@ import { addPreflights, type CorsOptions, corsPolicy, refuseCrossSite } from '..
 import { guarded, pluginPolicy } from '../access/guarded.ts';
 import type { ApiOptions } from '../access/open-policy.ts';
 import type { AccessPolicy } from '../access/policy.ts';
+import { defaultsOf } from '../config/options/options.ts';
 import type { ContextDetails } from '../config/schema/graphql.ts';
 import {
   assetReplies,
@@ -39,7 +38,7 @@ import {
   readManifest,
 } from '../http/pages.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
-import { DEFAULT_WEB_SOCKET_LIMITS, type WebSocketLimits } from './operation-slots.ts';
+import type { WebSocketLimits } from './operation-slots.ts';
 import {
   acceptsEvents,
   contextWithCaller,
@@ -136,24 +135,16 @@ export interface GraphqlOptions extends Partial<WebSocketLimits> {
 
 /** The options with their defaults. */
 export function withDefaults(options: GraphqlOptions) {
+  const defaults = defaultsOf('graphql');
   return {
-    path: '/graphql',
+    ...defaults,
     context: undefined,
     contextValue: undefined,
-    maxBodyBytes: 100 * 1024,
-    maxCacheBytes: 32 * 1024 * 1024,
-    introspection: true,
-    suggestions: true,
-    persistedQueries: true,
-    documents: undefined,
-    onlyDocuments: false,
-    maxBatch: 0,
     metrics: undefined,
     api: undefined,
     cors: undefined,
-    ...DEFAULT_WEB_SOCKET_LIMITS,
     ...options,
-    limits: { ...DEFAULT_LIMITS, ...DEFAULT_RESULT_LIMITS, ...options.limits },
+    limits: { ...defaults, ...options.limits },
   };
 }
 

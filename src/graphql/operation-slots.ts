@@ -11,13 +11,6 @@ export interface WebSocketLimits {
   readonly maxPerWebSocket: number;
 }
 
-/** The default limits. */
-export const DEFAULT_WEB_SOCKET_LIMITS: WebSocketLimits = {
-  maxWebSockets: 5_000,
-  maxSubscriptions: 20_000,
-  maxPerWebSocket: 100,
-};
-
 /** Maximum bytes of messages held by all operations in progress. */
 const MAX_HELD = 64 * 1024 * 1024;
 

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
-import { builtInEndpoints } from '../config/options/endpoint-id.ts';
+import { defaultsOf } from '../config/options/options.ts';
 import { environmentProperties } from '../config/sources.ts';
 import { KnownSecrets } from '../core/redaction.ts';
 import { HealthRegistry, Readiness } from '../telemetry/health.ts';
@@ -152,15 +152,17 @@ function answer(request: FastifyRequest, reply: FastifyReply): FastifyReply {
  */
 function withDefaults(options: ManagementOptions, app: FastifyInstance): DoorOptions {
   const { endpoints = [], users = [] } = options;
+  const defaults = defaultsOf('management');
   return {
     ...options,
-    basePath: options.basePath ?? '/actuator',
-    include: options.include ?? [...builtInEndpoints, ...endpoints.map(({ id }) => id)],
-    exclude: options.exclude ?? [],
-    showValues: options.showValues ?? 'never',
+    basePath: options.basePath ?? defaults.basePath,
+    include: options.include ?? [...defaults.include, ...endpoints.map(({ id }) => id)],
+    exclude: options.exclude ?? defaults.exclude,
+    showValues: options.showValues ?? defaults.showValues,
     secrets: options.secrets ?? new KnownSecrets(users.map(({ password }) => password)),
     users,
     role: options.role,
+    maxFailedLogins: options.maxFailedLogins ?? defaults.maxFailedLogins,
     build: options.build ?? nearestBuild(),
     health: options.health ?? new HealthRegistry([]),
     readiness: options.readiness ?? readinessOf(app),

@@ -4,6 +4,7 @@ import { addPreflights, type CorsOptions, corsPolicy } from '../access/cors.ts';
 import { pluginPolicy } from '../access/guarded.ts';
 import type { ApiOptions } from '../access/open-policy.ts';
 import type { AccessPolicy } from '../access/policy.ts';
+import { defaultsOf } from '../config/options/options.ts';
 import type { UserEventFeed } from '../relations/events.ts';
 import type { DatabaseUserStore } from '../relations/user-stores.ts';
 import { changeReplies } from './change-feed.ts';
@@ -31,7 +32,7 @@ export interface RestOptions {
   readonly cors?: CorsOptions | undefined;
 }
 
-const DEFAULT_MAX_IMPORT = 4 * 1024 ** 3;
+const DEFAULTS = defaultsOf('rest');
 
 /** The REST door (CONTRACT.md#rest-routes) as a Fastify plugin. */
 export const rest: FastifyPluginAsync<RestOptions> = async (
@@ -39,11 +40,11 @@ export const rest: FastifyPluginAsync<RestOptions> = async (
   {
     users,
     bodyLimit = 64 * 1024,
-    requireIfMatch = false,
-    idempotencyHours = 24,
-    maxImportBytes = DEFAULT_MAX_IMPORT,
+    requireIfMatch = DEFAULTS.requireIfMatch,
+    idempotencyHours = DEFAULTS.idempotencyHours,
+    maxImportBytes = DEFAULTS.maxImportBytes,
     feed,
-    maxStreams = 1_000,
+    maxStreams = DEFAULTS.maxStreams,
     api,
     cors: pages,
   },

@@ -1,12 +1,15 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
-import { createFindOperation, DEFAULT_LIMITS, DEFAULT_RESULT_LIMITS } from '@portico/graphql-plans';
+import { createFindOperation } from '@portico/graphql-plans';
 import { buildSchema } from 'graphql';
+import { defaultsOf } from '../../src/config/options/options.ts';
 import { usersSchema } from '../../src/graphql/users-schema.ts';
 import { LocalUserFeed } from '../../src/relations/events.ts';
 import { MemoryUserStore } from '../../src/relations/user-stores.ts';
 import { heapInUse } from '../support/collect-garbage.ts';
+
+const LIMITS = defaultsOf('graphql');
 
 const FLOOD = 10_000;
 /** Milliseconds of CPU that a refusal may cost. */
@@ -18,7 +21,7 @@ const repeat = (count: number, part: (index: number) => string) =>
 function finder(schema = usersSchema(new MemoryUserStore(new LocalUserFeed(), 10), new LocalUserFeed())) {
   const options = {
     schema,
-    limits: { ...DEFAULT_LIMITS, ...DEFAULT_RESULT_LIMITS },
+    limits: LIMITS,
     maxCacheBytes: 32 * 1024 * 1024,
     metrics: undefined,
   };

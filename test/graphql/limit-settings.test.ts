@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { createFindOperation, DEFAULT_LIMITS, DEFAULT_RESULT_LIMITS } from '@portico/graphql-plans';
+import { createFindOperation } from '@portico/graphql-plans';
 import { buildSchema } from 'graphql';
+import { defaultsOf } from '../../src/config/options/options.ts';
 import { ask, type GraphqlDoor, openDoor } from './support/door.ts';
+
+const LIMITS = defaultsOf('graphql');
 
 describe('limits are settings', () => {
   let door: GraphqlDoor;
@@ -105,7 +108,7 @@ describe('limits are settings', () => {
     `);
     const options = {
       schema: painted,
-      limits: { ...DEFAULT_LIMITS, ...DEFAULT_RESULT_LIMITS },
+      limits: LIMITS,
       maxCacheBytes: 0,
       metrics: undefined,
     };

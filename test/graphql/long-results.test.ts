@@ -5,13 +5,11 @@ import fc from 'fast-check';
 import { buildSchema, type ExecutionResult, execute as executeReference, Kind, parse } from 'graphql';
 import { execute } from '../../packages/graphql-plans/execute.ts';
 import { Plans } from '../../packages/graphql-plans/plans.ts';
-import {
-  DEFAULT_RESULT_LIMITS,
-  ResultBudget,
-  type ResultLimits,
-  resultText,
-} from '../../packages/graphql-plans/results.ts';
+import { ResultBudget, type ResultLimits, resultText } from '../../packages/graphql-plans/results.ts';
+import { defaultsOf } from '../../src/config/options/options.ts';
 import { CooperativeScheduler } from '../../src/core/scheduler.ts';
+
+const LIMITS = defaultsOf('graphql');
 
 const schema = buildSchema(`
   type Query { all: [Thing], strict: [Thing!]!, words: [String!], grid: [[Int]] }
@@ -96,7 +94,7 @@ async function run(query: string, rootValue: unknown, limits: Partial<ResultLimi
   const [definition] = document.definitions;
   assert.ok(definition?.kind === Kind.OPERATION_DEFINITION);
   const turns = new CooperativeScheduler(1_000, 0);
-  const budget = new ResultBudget({ ...DEFAULT_RESULT_LIMITS, ...limits }, turns);
+  const budget = new ResultBudget({ ...LIMITS, ...limits }, turns);
   const plans = new Plans({ schema, document, definition, hideSuggestions: false, onPlanned() {} });
   const variables = { sources: {}, coerced: {} };
   const result = await execute(

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
-import { DEFAULT_RESULT_LIMITS, maskErrors, Operation } from '@portico/graphql-plans';
+import { maskErrors, Operation } from '@portico/graphql-plans';
 import fc from 'fast-check';
 import {
   type DocumentNode,
@@ -14,6 +14,7 @@ import {
   specifiedRules,
   validate,
 } from 'graphql';
+import { defaultsOf } from '../../src/config/options/options.ts';
 import { CooperativeScheduler } from '../../src/core/scheduler.ts';
 import { usersSchema } from '../../src/graphql/users-schema.ts';
 import { LocalUserFeed } from '../../src/relations/events.ts';
@@ -25,6 +26,8 @@ import { type Case, randomCase } from './reference/random-operation.ts';
 import { leniently, reference } from './reference/reference.ts';
 import { richSchema } from './reference/rich-schema.ts';
 import { Schedule } from './reference/schedule.ts';
+
+const LIMITS = defaultsOf('graphql');
 
 const RUNS = rounds(1_000);
 
@@ -47,7 +50,7 @@ function operationsOf(document: DocumentNode, schema: GraphQLSchema): Map<string
       new Operation(document, definition, {
         schema,
         suggestions: true,
-        limits: DEFAULT_RESULT_LIMITS,
+        limits: LIMITS,
         // However slow the machine is, nothing goes on in turns.
         turns: new CooperativeScheduler(0, Number.POSITIVE_INFINITY),
         onPlanned() {},

@@ -276,6 +276,12 @@ export function settingsOf<S extends string>(settings: Settings, section: S): Se
   return Object.fromEntries(named) as SectionSettings<S>;
 }
 
+/** The defaults of a section, for a door that is used as a plugin. */
+export function defaultsOf<S extends string>(section: S): SectionSettings<S> {
+  const defaults = settingKeys.map((key) => [key, options[key].default] as const);
+  return settingsOf(Object.fromEntries(defaults) as unknown as Settings, section);
+}
+
 /** The keys of all settings, in the order of the documentation. */
 export const settingKeys = Object.keys(options) as readonly SettingKey[];
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { setImmediate as turn } from 'node:timers/promises';
-import { DEFAULT_RESULT_LIMITS, Operation, type ResultLimits } from '@portico/graphql-plans';
+import { Operation, type ResultLimits } from '@portico/graphql-plans';
 import {
   buildSchema,
   type ExecutionResult,
@@ -18,7 +18,10 @@ import {
   type OperationDefinitionNode,
   parse,
 } from 'graphql';
+import { defaultsOf } from '../../../src/config/options/options.ts';
 import { CooperativeScheduler } from '../../../src/core/scheduler.ts';
+
+const LIMITS = defaultsOf('graphql');
 
 /** What resolvers get: they note here what was called. */
 export interface Context {
@@ -89,7 +92,7 @@ export function operationOf(
   return new Operation(document, definition, {
     schema,
     suggestions: true,
-    limits: { ...DEFAULT_RESULT_LIMITS, ...limits },
+    limits: { ...LIMITS, ...limits },
     // However slow the machine is, nothing goes on in turns.
     turns: new CooperativeScheduler(0, Number.POSITIVE_INFINITY),
     onPlanned() {},

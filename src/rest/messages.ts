@@ -240,20 +240,6 @@ function versionOf(tag: string): number | undefined {
   return digits === undefined ? undefined : Number(digits);
 }
 
-/** The refusal of a write whose condition does not match the user's version. */
-export const CHANGED_MEANWHILE = new HttpProblem(
-  412,
-  'PRECONDITION_FAILED',
-  'The user has been changed since; read it again',
-);
-
-/** The refusal of a write without a condition. */
-export const NEEDS_IF_MATCH = new HttpProblem(
-  428,
-  'PRECONDITION_REQUIRED',
-  'A write needs If-Match with the ETag of the user',
-);
-
 const HOUR = 3_600_000;
 const KEY = /^[\x21-\x7e]{1,255}$/;
 

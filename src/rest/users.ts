@@ -27,7 +27,6 @@ import {
 import { askedImport, type ImportOptions, importer } from './bulk.ts';
 import { askedExport, exporter, listHead, listPage, totalHeaders, userLister } from './lists.ts';
 import {
-  CHANGED_MEANWHILE,
   CREATED,
   createdOf,
   createKey,
@@ -39,7 +38,6 @@ import {
   json,
   listValidators,
   methodNotAllowed,
-  NEEDS_IF_MATCH,
   NO_SUCH_USER,
   notModified,
   readUserBody,
@@ -282,3 +280,17 @@ function changed(outcome: ChangeOutcome): Reply {
   if (outcome.is === 'removed') return DELETED;
   return { ...UPDATED, headers: { etag: userValidators(outcome.version).etag } };
 }
+
+/** The refusal of a write whose condition does not match the user's version. */
+const CHANGED_MEANWHILE = new HttpProblem(
+  412,
+  'PRECONDITION_FAILED',
+  'The user has been changed since; read it again',
+);
+
+/** The refusal of a write without a condition. */
+const NEEDS_IF_MATCH = new HttpProblem(
+  428,
+  'PRECONDITION_REQUIRED',
+  'A write needs If-Match with the ETag of the user',
+);

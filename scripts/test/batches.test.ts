@@ -24,8 +24,8 @@ test('files share processes up to a size, and the longest begin first', async ()
   ];
   await using folder = await project(Object.fromEntries(files.map((file) => [file, ''])));
   const seconds = {
-    'src/a.test.ts': 7,
-    'src/b.test.ts': 6,
+    'src/a.test.ts': 17,
+    'src/b.test.ts': 16,
     'src/c.test.ts': 40,
     'test/process/e.test.ts': 20,
   };

@@ -42,7 +42,7 @@ const ALONE: ReadonlySet<string> = new Set([
 ]);
 
 /** Approximate duration of a shared process, in seconds. A longer file runs alone. */
-const LONGEST = 12;
+const LONGEST = 30;
 /** Assumed duration of a file that was never measured, in seconds. */
 const UNKNOWN = 0.3;
 

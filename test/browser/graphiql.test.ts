@@ -126,7 +126,10 @@ describe('GraphiQL in a browser', { skip, timeout: 900_000 }, () => {
     server.asked.length = 0;
     const query = 'mutation Make($name: String!) { createUser(name: $name, email: "a@b") { id email } }';
     const link = `${server.url}?${new URLSearchParams({ query, variables: '{"name": "Ada"', headers: '{"x":"y"}' })}`;
-    await page.evaluate('localStorage.clear()');
+    // Cleared by the next page: the one before may still store its tabs.
+    await page.addInitScript(`
+      if (sessionStorage.getItem('cleared') === null) localStorage.clear();
+      sessionStorage.setItem('cleared', 'yes');`);
     await page.goto(link);
     await page.locator(resultLine).first().waitFor();
     assert.equal(await drawn(page, '.graphiql-query-editor'), query);

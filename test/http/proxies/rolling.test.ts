@@ -6,11 +6,14 @@ import { describe, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { freePort } from '../../support/free-port.ts';
 import { type PorticoProcess, startPortico } from '../../support/portico-process.ts';
+import { inFull } from '../../support/proof-settings.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { type ProxyProgram, proxies } from './proxy.ts';
 
 const CLIENTS = 8;
+/** Between two requests of a client, in milliseconds. */
+const PAUSE = inFull ? 2 : 10;
 const PORTS = ['GRAPHQL_PORT', 'REST_PORT', 'MANAGEMENT_PORT', 'PORT'];
 
 /** An instance that can be stopped and started again at the same addresses. */
@@ -48,7 +51,7 @@ const requests = [
   { method: 'GET', path: '/actuator/info', headers: {} },
 ] as const;
 
-/** Clients that ask without pause, on connections that they keep, until they are told to stop. */
+/** Clients that ask almost without a pause, on connections that they keep, until they are told to stop. */
 function startClients(url: string) {
   const failed: string[] = [];
   let isDone = false;
@@ -67,7 +70,7 @@ function startClients(url: string) {
         failed.push(`${method} ${path}: ${error}`);
       }
       count++;
-      await delay(2);
+      await delay(PAUSE);
     }
     agent.destroy();
   };

@@ -7,12 +7,13 @@ export interface Batch {
   readonly files: readonly string[];
 }
 
-/** Folders whose files share processes, unless a file needs its own. */
+/** Folders and files that share processes, unless a file needs its own. */
 const SHARED = [
   ...['bench/', 'packages/', 'scripts/', 'src/'],
   ...['test/access/', 'test/commands/', 'test/database/', 'test/deploy/', 'test/documents/', 'test/faults/'],
   ...['test/graphql/', 'test/http/', 'test/management/', 'test/openapi/', 'test/operations/'],
   ...['test/process/', 'test/rest/', 'test/support/', 'test/telemetry/', 'test/webhook/'],
+  ...['test/contract/', 'test/architecture.', 'test/readme.', 'test/wording.'],
 ];
 
 /**

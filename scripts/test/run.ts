@@ -7,11 +7,20 @@
  *     npm test -- --record   also records the duration of each file
  *
  * The tests' files are in memory where the machine has the room, because a sync costs nothing there; those of
- * `npm run proof` are on the disk. Most files share a few processes, because starting Node and loading the service takes longer than running
- * most of them. The longest files start first. One PostgreSQL server serves all files that need an empty
- * database.
+ * `npm run proof` are on the disk. Most files share a few processes, because starting Node and loading the
+ * service takes longer than running most of them. The longest files start first. One PostgreSQL server serves
+ * all files that need an empty database.
  */
-import { globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  globSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statfsSync,
+  writeFileSync,
+} from 'node:fs';
 import { join, relative, sep } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { run } from 'node:test';
@@ -91,6 +100,8 @@ function hasMemoryFolder(): boolean {
 
 if (!flags.proof && process.env.TMPDIR === undefined && hasMemoryFolder()) {
   const folder = mkdtempSync(join(MEMORY, 'portico-test-'));
+  // PostgreSQL runs as another user when the tests run as root.
+  chmodSync(folder, 0o711);
   process.env.TMPDIR = folder;
   process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
 }

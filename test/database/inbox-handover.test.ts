@@ -150,7 +150,8 @@ for (const [engine, open] of Object.entries(engines)) {
           await add({ event: `e${i}`, contentType: null });
           await waitFor('its attempt', () => running.settled.length > handled);
         }
-        assert.equal(calls.claim, before);
+        // A look that had begun may end with one more claim.
+        assert.ok(calls.claim - before <= 1, `${calls.claim - before} claims for 20 deliveries`);
         await waitFor('all to be handled', () => {
           running.dispatcher.wake('t');
           return running.settled.filter(({ outcome }) => outcome === 'done').length === given;

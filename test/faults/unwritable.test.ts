@@ -3,7 +3,7 @@ import { chmod, chown, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { fillDisk, openSmallDisk, withoutSmallDisk } from '../support/broken-machine.ts';
-import { makeImmutable, withoutImmutable } from '../support/immutable.ts';
+import { IMMUTABLE_FOLDER, makeImmutable, withoutImmutable } from '../support/immutable.ts';
 import { AS_NOBODY, NOBODY, withoutOtherUser } from '../support/other-user.ts';
 import { type PorticoProcess, startPortico } from '../support/portico-process.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
@@ -75,7 +75,7 @@ test('a full disk is noticed before anybody writes, and so is that there is room
 });
 
 test('a write-ahead log that nobody may write to is noticed', { skip: withoutImmutable() }, async () => {
-  await using folder = await temporaryFolder();
+  await using folder = await temporaryFolder(IMMUTABLE_FOLDER);
   await using portico = startPortico({ cwd: folder.path, env });
   await portico.ready();
   await becomesWritable(portico);

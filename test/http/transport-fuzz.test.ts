@@ -41,6 +41,6 @@ for (const door of ['rest', 'graphql', 'webhook'] as const) {
     const corpus = readServiceCorpus(door);
     const found = await fuzz({ corpus, seed: SEED, first: FIRST, count: SHARE, fast, fastify });
     if (found.length > 0) assert.fail(found.join('\n'));
-    assert.ok(services.stored >= SHARE / 20);
+    if (SHARE > 10) assert.ok(services.stored >= SHARE / 20);
   });
 }

@@ -7,9 +7,9 @@ export interface TemporaryFolder extends AsyncDisposable {
   readonly path: string;
 }
 
-/** Makes an empty folder under the operating system's own place for temporary files. */
-export async function temporaryFolder(): Promise<TemporaryFolder> {
-  const path = await mkdtemp(join(tmpdir(), 'portico-test-'));
+/** Makes an empty folder in `parent`, which is by default the operating system's folder for temporary files. */
+export async function temporaryFolder(parent = tmpdir()): Promise<TemporaryFolder> {
+  const path = await mkdtemp(join(parent, 'portico-test-'));
   return {
     path,
     [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true, maxRetries: 3 }),

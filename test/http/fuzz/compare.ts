@@ -67,11 +67,22 @@ function sameReplies(fast: Answer, fastify: Answer, isCut: boolean): boolean {
   const [text, other] = [joined(fast.replies), joined(fastify.replies)];
   if (text === other || (isCut && (text.startsWith(other) || other.startsWith(text)))) return true;
   const [before, otherBefore] = [withoutRefusal(fast), withoutRefusal(fastify)];
+  if (tookPlace(fast, before, otherBefore) || tookPlace(fastify, otherBefore, before)) return true;
   return joined(before) === joined(otherBefore) && mayLack(fast, before) && mayLack(fastify, otherBefore);
 }
 
 function withoutRefusal({ replies }: Answer): readonly Reply[] {
   return isRefusal(replies.at(-1)) ? replies.slice(0, -1) : replies;
+}
+
+/**
+ * Whether the parser's refusal of a body took the place of the reply to its request. The other door had sent that
+ * reply before it read the broken part, which depends on the moment.
+ */
+function tookPlace({ replies }: Answer, before: readonly Reply[], other: readonly Reply[]): boolean {
+  const refusal = replies[before.length];
+  if (refusal === undefined || !/\r\nx-error-code: HPE_/.test(refusal.head)) return false;
+  return other.length === before.length + 1 && joined(other.slice(0, -1)) === joined(before);
 }
 
 /**

@@ -32,7 +32,7 @@ export const settings = {
     PROFILES: 'production,blue',
     GRAPHQL_PATH: '/api/v2/graph',
   },
-  deepPath: { MANAGEMENT_BASE_PATH: '/internal/ops', MANAGEMENT_INCLUDE: ' health , env ' },
+  deepPath: { MANAGEMENT_BASE_PATH: '/internal/ops', MANAGEMENT_INCLUDE: ' health , info,  metrics ,env ' },
 } as const;
 
 /** A configuration module's text with these members; `head` stands before them. */

@@ -71,7 +71,7 @@ export const managementExposureChecks: readonly Check[] = [
     level: 'SHOULD',
     title: 'spaces around the names of a list do not matter',
     needs: { env: settings.deepPath },
-    run: (subject) => exposes(subject, ['health', 'env'], '/internal/ops'),
+    run: (subject) => exposes(subject, standard, '/internal/ops'),
   },
   {
     id: 'MGMT-46',
@@ -102,7 +102,7 @@ export const managementExposureChecks: readonly Check[] = [
     title: 'the base path may have several segments',
     needs: { env: settings.deepPath },
     async run(subject) {
-      await exposes(subject, ['health', 'env'], '/internal/ops');
+      await exposes(subject, standard, '/internal/ops');
       await exposes(subject, [], '/internal');
       await exposes(subject, []);
     },

@@ -40,19 +40,21 @@ test('a file that uses more than its own is alone, by whatever helper', async ()
     'src/plain.test.ts': "import { plain } from './plain.ts';",
     'src/spawns.test.ts': "import { spawn } from 'node:child_process';",
     'src/threads.test.ts': "import { Worker } from 'node:worker_threads';",
+    'src/garbage.test.ts': "import { heapInUse } from '../test/support/collect-garbage.ts';",
+    'src/restored.test.ts': "test('x', (t) => t.mock.timers.enable());",
+    'src/numbers.test.ts': 'const kills = Number(process.env.PORTICO_KILLS);',
     'src/listens.test.ts': "process.on('warning', () => {});",
-    'src/clock.test.ts': "test('x', (t) => t.mock.timers.enable());",
+    'src/clock.test.ts': "test('x', () => mock.timers.enable());",
     'src/environment.test.ts': 'delete process.env.PATH;',
     'src/settings.test.ts': 'const kills = process.env.PORTICO_KILLS;',
     'test/rest/helped.test.ts': "import { start } from '../support/start.ts';",
     'test/support/start.ts': "import { run } from './run.ts';",
-    'test/support/run.ts': "import { Worker } from 'node:worker_threads';",
+    'test/support/run.ts': 'process.umask(0);',
   });
   const shared = (file: string) => canShare(folder.path, file);
-  assert.ok(shared('src/plain.test.ts'));
-  assert.ok(shared('src/settings.test.ts'));
-  assert.ok(shared('src/spawns.test.ts'));
-  for (const name of ['threads', 'listens', 'clock', 'environment'])
+  for (const name of ['plain', 'settings', 'numbers', 'spawns', 'threads', 'restored'])
+    assert.ok(shared(`src/${name}.test.ts`), name);
+  for (const name of ['garbage', 'listens', 'clock', 'environment'])
     assert.ok(!shared(`src/${name}.test.ts`), name);
   assert.ok(!shared('test/rest/helped.test.ts'));
 });

@@ -7,37 +7,32 @@ export interface Batch {
   readonly files: readonly string[];
 }
 
-/** Folders and files that share processes, unless a file needs its own. */
-const SHARED = [
-  ...['bench/', 'packages/', 'scripts/', 'src/'],
-  ...['test/access/', 'test/commands/', 'test/database/', 'test/deploy/', 'test/documents/', 'test/faults/'],
-  ...['test/graphql/', 'test/http/', 'test/management/', 'test/openapi/', 'test/operations/'],
-  ...['test/process/', 'test/rest/', 'test/support/', 'test/telemetry/', 'test/webhook/'],
-  ...['test/contract/', 'test/architecture.', 'test/readme.', 'test/wording.'],
-];
-
 /**
- * Code in a test or its helpers that requires a separate process: threads, a PostgreSQL server that the test
- * stops, and the memory, clock, environment and listeners of its process. A test may start other processes.
+ * Code in a test or its helpers that requires a separate process, because it uses the memory, clock, environment
+ * or listeners of its process. A test may start threads, servers and other processes, and may use `t.mock`, which
+ * its end restores.
  */
 const OWN_PROCESS = new RegExp(
   [
-    ...[/'node:worker_threads'/, /\bstartPostgres\(/, /\/collect-garbage\.ts'/],
-    ...[
-      /\bprocess\.(on|once|chdir|umask|exitCode|cpuUsage|memoryUsage|stdout|stderr)\b/,
-      /\bdelete process\.env\b|\bprocess\.env(?:\.\w+|\[[^\]]+\])\s*(?:\?\?|\|\|)?=(?!=)|\(process\.env\b/,
-    ],
-    ...[/\bmonitorEventLoopDelay\b/, /\bmock\.(timers|method)\b/, /\bsetGlobal\w+/, /\bglobalThis\./],
+    /\/collect-garbage\.ts'/,
+    /\bprocess\.(on|once|chdir|umask|exitCode|cpuUsage|memoryUsage)\b/,
+    /\bdelete process\.env\b|\bprocess\.env(?:\.\w+|\[[^\]]+\])\s*(?:\?\?|\|\|)?=(?!=)|\(process\.env[,)]/,
+    ...[/\bmonitorEventLoopDelay\b/, /(?<!\bt\.)\bmock\.(timers|method)\b/],
+    ...[/\bsetGlobal\w+/, /\bglobalThis\.\w+\s*=(?!=)/],
   ]
     .map(({ source }) => source)
     .join('|'),
 );
 
-/** Helpers that use such things for all tests alike. */
-const HELPERS: ReadonlySet<string> = new Set(['test/support/postgres.ts', 'test/support/run-command.ts']);
+/** Helpers that use such things for all tests alike, and files that quote them. */
+const HELPERS: ReadonlySet<string> = new Set([
+  ...['test/support/postgres.ts', 'test/support/run-command.ts', 'bench/workbench.ts'],
+  ...['scripts/sabotage/sabotages.ts', 'scripts/test/batches.test.ts'],
+]);
 
 /** Files that measure their own process, which their text does not show. */
 const ALONE: ReadonlySet<string> = new Set([
+  'src/management/endpoints/dumps.test.ts',
   'src/sql/sqlite-writer/checkpointer.test.ts',
   'src/telemetry/event-loop.test.ts',
 ]);
@@ -76,7 +71,7 @@ export function batches(
 
 /** Whether the tests of a file leave their process unchanged for others. */
 export function canShare(root: string, file: string): boolean {
-  return SHARED.some((folder) => file.startsWith(folder)) && !ALONE.has(file) && !needsProcess(root, file);
+  return !ALONE.has(file) && !needsProcess(root, file);
 }
 
 function needsProcess(root: string, file: string, seen = new Set<string>()): boolean {

@@ -32,7 +32,7 @@ import { type Batch, batches } from './batches.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 /** Its files share a browser. */
-const BROWSER = join(ROOT, 'test/browser/');
+const BROWSER = 'test/browser/';
 /** A file that imports it needs the built package, which is built once for all of them. */
 const PACKAGE = /\bfrom '[^']*\/support\/package\.ts'/;
 const SECONDS = join(import.meta.dirname, 'seconds.json');
@@ -136,7 +136,7 @@ if ((await missingPostgres()) === undefined) {
   process.env.PORTICO_TEST_POSTGRES_PORT = String(server.port);
 }
 
-if (files.some((file) => file.startsWith(BROWSER))) {
+if (selected.some((file) => file.startsWith(BROWSER))) {
   const { shareBrowser, skip } = await import('../../test/browser/support.ts');
   if (skip === false) process.env.PORTICO_TEST_BROWSER = cleanup.use(await shareBrowser()).url;
 }

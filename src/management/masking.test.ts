@@ -157,9 +157,9 @@ describe('masking', () => {
   });
 
   test('a long value does not take long', () => {
-    const started = process.cpuUsage().user;
+    const started = process.threadCpuUsage().user;
     maskSecrets('a'.repeat(1_000_000));
-    const seconds = (process.cpuUsage().user - started) / 1e6;
+    const seconds = (process.threadCpuUsage().user - started) / 1e6;
     assert.ok(seconds < 5, `${seconds} s: each letter starts the search anew`);
   });
 

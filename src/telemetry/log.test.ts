@@ -214,11 +214,11 @@ describe('clean line', () => {
   });
 
   test('a long line does not take long', () => {
-    const started = process.cpuUsage().user;
+    const started = process.threadCpuUsage().user;
     for (const piece of ['cookie: ', '"cookie","', '\\"', 'authorization']) {
       lineCleaner({ texts: ['canary'] })(JSON.stringify({ msg: piece.repeat(100_000) }));
     }
-    const seconds = (process.cpuUsage().user - started) / 1e6;
+    const seconds = (process.threadCpuUsage().user - started) / 1e6;
     assert.ok(seconds < 5, `${seconds} s`);
   });
 

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mock, test } from 'node:test';
+import { test } from 'node:test';
 import { KnownCaller } from '@portico/transport';
 import fc from 'fast-check';
 import { createRemoteJWKSet } from 'jose';
@@ -16,29 +16,25 @@ const RULES = {
 
 const isCaller = (found: unknown) => found instanceof KnownCaller;
 
-test('a rotated key is fetched once the pause since the last fetch is over, and the old one ends', async () => {
+test('a rotated key is fetched once the pause since the last fetch is over, and the old one ends', async (t) => {
   await using issuer = await startIssuer();
-  mock.timers.enable({ apis: ['Date'], now: Date.now() });
-  try {
-    const keys = createRemoteJWKSet(new URL(issuer.url), { cooldownDuration: 30_000 });
-    const tokens = new JwtTokens({ ...RULES, keys });
-    const old = await issuer.sign({}, { expires: '1h' });
-    assert.ok(isCaller(await tokens.check(old, 'old')));
-    await issuer.rotate();
-    const next = await issuer.sign({}, { expires: '1h' });
-    assert.equal(await tokens.check(next, 'next'), undefined, 'a guess, and no fetch for each');
-    assert.equal(issuer.asked, 1);
-    mock.timers.tick(30_001);
-    assert.ok(isCaller(await tokens.check(next, 'next')));
-    assert.equal(issuer.asked, 2);
-    // What was verified is known for five minutes.
-    assert.ok(tokens.find('old', Date.now()));
-    mock.timers.tick(300_000);
-    assert.equal(tokens.find('old', Date.now()), undefined);
-    assert.equal(await tokens.check(old, 'old'), undefined);
-  } finally {
-    mock.timers.reset();
-  }
+  t.mock.timers.enable({ apis: ['Date'], now: Date.now() });
+  const keys = createRemoteJWKSet(new URL(issuer.url), { cooldownDuration: 30_000 });
+  const tokens = new JwtTokens({ ...RULES, keys });
+  const old = await issuer.sign({}, { expires: '1h' });
+  assert.ok(isCaller(await tokens.check(old, 'old')));
+  await issuer.rotate();
+  const next = await issuer.sign({}, { expires: '1h' });
+  assert.equal(await tokens.check(next, 'next'), undefined, 'a guess, and no fetch for each');
+  assert.equal(issuer.asked, 1);
+  t.mock.timers.tick(30_001);
+  assert.ok(isCaller(await tokens.check(next, 'next')));
+  assert.equal(issuer.asked, 2);
+  // What was verified is known for five minutes.
+  assert.ok(tokens.find('old', Date.now()));
+  t.mock.timers.tick(300_000);
+  assert.equal(tokens.find('old', Date.now()), undefined);
+  assert.equal(await tokens.check(old, 'old'), undefined);
 });
 
 test('a token is known until it expires, and all of them stay within their bytes', async () => {

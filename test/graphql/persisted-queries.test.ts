@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import crypto, { createHash } from 'node:crypto';
 import { syncBuiltinESMExports } from 'node:module';
-import { after, before, describe, mock, test } from 'node:test';
+import { after, before, describe, test } from 'node:test';
 import { createFindOperation } from '@portico/graphql-plans';
 import { buildSchema } from 'graphql';
 import { withDefaults } from '../../src/graphql/graphql.ts';
@@ -141,7 +141,7 @@ test('a registered document is found without hashing anything', (t) => {
   const text = '{ hello }';
   const hash = sha256(text);
   const operation = find(params(hash, text));
-  const hashing = mock.method(crypto, 'createHash');
+  const hashing = t.mock.method(crypto, 'createHash');
   syncBuiltinESMExports();
   t.after(() => {
     hashing.mock.restore();

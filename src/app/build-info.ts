@@ -13,13 +13,21 @@ interface BuildInfo {
   readonly git?: GitSource | undefined;
 }
 
+/** The commit of the source checkout, asked for once because a process loads its sources once. */
+let checkedOut: Promise<GitInfo | undefined> | undefined;
+
 /** Reads the file that the build has written; in a source checkout `git` asks Git instead. */
 export function readBuildInfo(): BuildInfo {
   let text: string;
   try {
     text = readFileSync(new URL('build/build-info.json', PACKAGE_ROOT), 'utf8');
   } catch {
-    return { git: () => readGitInfo(fileURLToPath(PACKAGE_ROOT)) };
+    return {
+      git() {
+        checkedOut ??= readGitInfo(fileURLToPath(PACKAGE_ROOT));
+        return checkedOut;
+      },
+    };
   }
   return JSON.parse(text) as BuildInfo;
 }

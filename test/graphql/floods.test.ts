@@ -8,10 +8,11 @@ import { usersSchema } from '../../src/graphql/users-schema.ts';
 import { LocalUserFeed } from '../../src/relations/events.ts';
 import { MemoryUserStore } from '../../src/relations/user-stores.ts';
 import { heapInUse } from '../support/collect-garbage.ts';
+import { rounds } from '../support/proof-settings.ts';
 
 const LIMITS = defaultsOf('graphql');
 
-const FLOOD = 10_000;
+const FLOOD = rounds(10_000);
 /** Milliseconds of CPU that a refusal may cost. */
 const MAX_CPU = 5;
 

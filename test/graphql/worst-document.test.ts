@@ -8,7 +8,7 @@ import { changed, type DocumentParts, randomDocument, textOf } from './worst/ran
 import { type Seen, watch } from './worst/watch.ts';
 
 /** Users in the store: PORTICO_WORST_USERS=1000000 for a long search. */
-const USERS = Number(process.env.PORTICO_WORST_USERS ?? 100_000);
+const USERS = proofCount('PORTICO_WORST_USERS', 100_000, 50_000);
 /** Documents that are tried: the first half at random, the others bred from the worst so far. */
 const DOCUMENTS = proofCount('PORTICO_WORST_DOCUMENTS', 20);
 const SEED = Number(process.env.PORTICO_WORST_SEED ?? Math.floor(Math.random() * 2 ** 31));

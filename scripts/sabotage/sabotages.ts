@@ -861,7 +861,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   {
     promise: 'The public surface changes only on purpose',
     change: 'an option has another default',
-    file: 'src/config/options/options.ts',
+    file: 'src/config/options/webhook.ts',
     from: "env: 'WEBHOOK_ATTEMPTS',\n    default: 10,",
     to: "env: 'WEBHOOK_ATTEMPTS',\n    default: 11,",
     test: 'test/surface.test.ts',

@@ -68,7 +68,6 @@ export function openGraphqlDoor({ config, metrics, database, listener, apis, api
     schema,
     metrics,
     api,
-    cors: settingsOf(settings, 'graphql.cors'),
     context: context && ((request, details) => context(request, withDetails(portico, details))),
     contextValue: portico,
   });
@@ -104,7 +103,7 @@ function inMemory(maxUsers: number) {
 
 /** Wires the REST door over the users of the database. */
 export function openRestDoor({ config, database, listener, apis, api }: AppContext): void {
-  const { requireIfMatch, idempotencyHours, maxImportBytes, maxStreams } = settingsOf(
+  const { requireIfMatch, idempotencyHours, maxImportBytes, maxStreams, cors } = settingsOf(
     config.settings,
     'rest',
   );
@@ -117,7 +116,7 @@ export function openRestDoor({ config, database, listener, apis, api }: AppConte
     maxImportBytes,
     maxStreams,
     api,
-    cors: settingsOf(config.settings, 'rest.cors'),
+    cors,
   });
   apis.doors.set('rest', async () => (await import('../rest/rest-api.ts')).restApi('', api));
 }
@@ -250,7 +249,6 @@ export async function openApi(
   return openAccessPolicy(
     {
       ...settingsOf(settings, 'api'),
-      jwt: settingsOf(settings, 'api.jwt'),
       tokens: code.apiTokens as ApiTokensConfig | undefined,
       users: managementUsers(config),
       stored: database?.apiTokens,

@@ -87,14 +87,14 @@ describe('service help', () => {
     const rows = help.split('\n');
     const flat = help.replace(/\s+/g, ' ');
     for (const key of optionKeys) {
-      const { env, description, secret, default: value } = optionOf(key);
+      const { env, help, secret, default: value } = optionOf(key);
       const [row, ...more] = rows.flatMap((line, i) => (line.startsWith(`  ${flagOf(key)} <`) ? [i] : []));
       assert.ok(row !== undefined && more.length === 0, key);
       const variable = secret ? ` ${env}[_FILE]` : ` ${env}`;
       assert.ok(rows[row]?.endsWith(variable) || rows[row + 1]?.endsWith(variable), key);
       const shown =
         value === undefined ? 'unset: ' : `default: ${Array.isArray(value) ? value.join(',') : value}`;
-      assert.ok(flat.includes(`${description} [${shown}`), key);
+      assert.ok(flat.includes(`${help} [${shown}`), key);
     }
     assert.ok(rows.some((row) => row.startsWith('  --config <file> ')));
   });

@@ -1,4 +1,4 @@
-import { flagOf, formatDefault } from '../config/options/option.ts';
+import { flagOf, formatDefault, groups } from '../config/options/option.ts';
 import { doors, moduleOption, type OptionKey, optionKeys, optionOf } from '../config/options/options.ts';
 import { type Paint, paintFor, plainly } from '../core/text.ts';
 import { renamedEvents } from '../signatures/sources.ts';
@@ -117,8 +117,6 @@ function hang(lead: string, text: string, columns: number): readonly string[] {
   return [...lines, line];
 }
 
-const titles = { graphql: 'GraphQL', rest: 'REST', management: 'Management', webhook: 'Webhooks' } as const;
-
 /** `portico help`: one screen. */
 function generalHelp(commands: readonly CommandEntry[]): readonly HelpSection[] {
   return [
@@ -134,24 +132,11 @@ function generalHelp(commands: readonly CommandEntry[]): readonly HelpSection[] 
   ];
 }
 
-/** The settings that most services change, in the order of the help. */
-const FIRST: readonly OptionKey[] = [
-  'host',
-  'interfaces',
-  'database.url',
-  'api.required',
-  'tls.cert',
-  'management.user',
-  'management.password',
-  'webhook.secret',
-  'webhook.retention',
-  'log.level',
-];
-
 /** `portico help serve`: all options of the configuration by their door, the most important first. */
 function serviceHelp(): readonly HelpSection[] {
-  const others = optionKeys.filter((key) => !FIRST.includes(key));
-  const general = others.filter((key) => doors.every((door) => !key.startsWith(`${door}.`)));
+  const first = optionKeys.filter((key) => optionOf(key).essential);
+  const others = optionKeys.filter((key) => !optionOf(key).essential);
+  const general = others.filter((key) => doors.every((door) => optionOf(key).group !== door));
   return [
     {
       title: 'Usage: portico [serve] [options]',
@@ -159,11 +144,11 @@ function serviceHelp(): readonly HelpSection[] {
         'Opens the doors and runs until it receives a signal. Exit code 0: stopped by a signal. Exit code 2: wrong ' +
         'configuration.',
     },
-    { title: 'First', lines: [moduleLine, ...FIRST.map(lineOf)] },
+    { title: 'First', lines: [moduleLine, ...first.map(lineOf)] },
     { title: 'All doors', lines: general.map(lineOf) },
     ...doors.map((door) => ({
-      title: titles[door],
-      lines: others.filter((key) => key.startsWith(`${door}.`)).map(lineOf),
+      title: groups[door],
+      lines: others.filter((key) => optionOf(key).group === door).map(lineOf),
     })),
     {
       title: 'Renamed events',
@@ -187,7 +172,7 @@ function serviceHelp(): readonly HelpSection[] {
 const moduleLine: HelpLine = {
   head: `${moduleOption.flag} <file>`,
   variable: moduleOption.env,
-  text: `${moduleOption.description} [default: ${moduleOption.default}]`,
+  text: `${moduleOption.help} [default: ${moduleOption.default}]`,
 };
 
 function lineOf(key: OptionKey): HelpLine {
@@ -196,6 +181,6 @@ function lineOf(key: OptionKey): HelpLine {
   return {
     head: `${flagOf(key)} <${option.kind.placeholder}>`,
     variable: option.secret ? `${option.env}[_FILE]` : option.env,
-    text: `${option.description} [${option.default === undefined ? given : `default: ${given}`}]`,
+    text: `${option.help} [${option.default === undefined ? given : `default: ${given}`}]`,
   };
 }

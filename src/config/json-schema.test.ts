@@ -6,8 +6,7 @@ import { Ajv } from 'ajv';
 import { temporaryFolder } from '../../test/support/temporary-folder.ts';
 import { configSchema } from './json-schema.ts';
 import { loadConfig } from './load.ts';
-import { optionOf, settingKeys } from './options/options.ts';
-import { codeKeys } from './schema/code.ts';
+import { codeKeys, optionOf, settingKeys } from './options/options.ts';
 
 const validate = new Ajv({ strict: true, allowUnionTypes: true }).compile(configSchema());
 
@@ -61,7 +60,7 @@ test('every setting and all data are in the schema, each default with it', () =>
     assert.ok(!validate(nested(key, {})), key);
     assert.ok(!validate(nested(`${key}x`, value)), key);
   }
-  for (const key of codeKeys) assert.equal(validate(nested(key.key, {})), 'data' in key, key.key);
+  for (const [key, { json }] of codeKeys) assert.equal(validate(nested(key, {})), json, key);
 });
 
 test('an editor accepts what the service accepts, and underlines what it refuses', async () => {

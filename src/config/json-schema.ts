@@ -1,8 +1,8 @@
 import type * as v from 'valibot';
 import { isRecord } from '../core/json.ts';
 import { flagOf } from './options/option.ts';
-import { isOptionKey, optionOf, settingKeys } from './options/options.ts';
-import { codeKeys } from './schema/code.ts';
+import { codeKeys, isOptionKey, optionOf, settingKeys } from './options/options.ts';
+import { dataSchemas } from './schema/code.ts';
 
 /** A JSON Schema, or a part of one. */
 type JsonSchema = Readonly<Record<string, unknown>>;
@@ -15,13 +15,14 @@ export function configSchema(): JsonSchema {
   const root = section();
   root.properties.$schema = { type: 'string', description: 'The schema of this file, for editors.' };
   for (const key of settingKeys) {
-    const { kind, default: value, description } = optionOf(key);
+    const { kind, default: value, help } = optionOf(key);
     const names = isOptionKey(key) ? ` Flag ${flagOf(key)}, variable ${optionOf(key).env}.` : '';
-    const common = { description: `${description}${names}`, ...(value !== undefined && { default: value }) };
+    const common = { description: `${help}${names}`, ...(value !== undefined && { default: value }) };
     put(root, key, { ...convert(kind.schema), ...common });
   }
-  for (const key of codeKeys) {
-    if ('data' in key) put(root, key.key, { ...convert(key.data()), description: key.description });
+  for (const [key, { help, json }] of codeKeys) {
+    const schema = dataSchemas.get(key);
+    if (json && schema !== undefined) put(root, key, { ...convert(schema()), description: help });
   }
   return { $schema: 'http://json-schema.org/draft-07/schema#', title: 'Portico', ...root };
 }

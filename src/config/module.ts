@@ -5,8 +5,15 @@ import { entriesOf, isRecord, unknownKey } from '../core/json.ts';
 import { describeKind, quote } from '../core/text.ts';
 import { jsonFault } from './json-fault.ts';
 import { parseValue } from './options/option.ts';
-import { isSettingKey, moduleOption, optionOf, settingKeys } from './options/options.ts';
-import { type CodeKey, type ConfigCode, codeKeys, readModuleCode } from './schema/code.ts';
+import {
+  type CodeKey,
+  codeKeys,
+  isSettingKey,
+  moduleOption,
+  optionOf,
+  settingKeys,
+} from './options/options.ts';
+import { type ConfigCode, readModuleCode } from './schema/code.ts';
 import { type Reading, startReading, take } from './sources.ts';
 
 /** Where to find the configuration module. */
@@ -178,9 +185,8 @@ function isFile(path: string): boolean {
   }
 }
 
-const isData = (key: CodeKey) => codeKeys.some((code) => code.key === key && 'data' in code);
-const isCodeKey = (key: string): key is CodeKey => codeKeys.some((code) => code.key === key);
-const allKeys: readonly string[] = [...settingKeys, ...codeKeys.map((code) => code.key)];
+const isCodeKey = (key: string): key is CodeKey => codeKeys.has(key as CodeKey);
+const allKeys: readonly string[] = [...settingKeys, ...codeKeys.keys()];
 
 /** The content of a configuration module. */
 interface ModuleReading extends Reading {
@@ -209,7 +215,7 @@ export function readModuleSettings(exported: Readonly<Record<string, unknown>>, 
         take(reading, key, place.name, parseValue(optionOf(key), place, value));
       } else if (isSettingKey(`limits.${key}`)) {
         reading.problems.push(`${place.name} is now limits.${key}`);
-      } else if (isCodeKey(key) && isJson && !isData(key)) {
+      } else if (isCodeKey(key) && isJson && codeKeys.get(key)?.json !== true) {
         reading.problems.push(`${place.name} needs a .ts or .js module; .json holds settings only`);
       } else if (isCodeKey(key)) {
         code.set(key, value);

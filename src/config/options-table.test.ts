@@ -5,9 +5,8 @@ import { describe, test } from 'node:test';
 import { temporaryFolder } from '../../test/support/temporary-folder.ts';
 import { loadConfig } from './load.ts';
 import { flagOf } from './options/option.ts';
-import { limitKeys, optionKeys, optionOf, settingKeys } from './options/options.ts';
+import { codeKeys, limitKeys, optionKeys, optionOf, settingKeys } from './options/options.ts';
 import { effectiveOptions, renderOptions } from './options-table.ts';
-import { codeKeys } from './schema/code.ts';
 
 describe('options table', () => {
   const cells = (row: string) => row.slice(2, -2).split(' | ');
@@ -39,7 +38,7 @@ describe('options table', () => {
   });
 
   test('every piece of code has its row', () => {
-    for (const { key, shape } of codeKeys) {
+    for (const [key, { shape }] of codeKeys) {
       const row = rows.find(([first]) => first === `\`${key}\``);
       assert.equal(row?.[1], `\`${shape}\``);
       assert.equal(row?.length, 3);

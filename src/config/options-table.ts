@@ -1,5 +1,6 @@
-import { flagOf, formatDefault, type Setting } from './options/option.ts';
+import { flagOf, formatDefault, type Group, groups, type Setting } from './options/option.ts';
 import {
+  codeKeys,
   limitKeys,
   moduleOption,
   type OptionKey,
@@ -9,61 +10,53 @@ import {
   type Settings,
   settingKeys,
 } from './options/options.ts';
-import { codeKeys } from './schema/code.ts';
 import { findProperty, type PropertySource } from './sources.ts';
 
-/**
- * The sections of the documentation, by the first word of a key. A key that fits none is listed in the first.
- */
-const SECTIONS: readonly { readonly title: string; readonly words: readonly string[] }[] = [
-  { title: 'The service', words: [] },
-  { title: 'Database and users', words: ['database', 'backup', 'users'] },
-  { title: 'GraphQL', words: ['graphql'] },
-  { title: 'REST', words: ['rest'] },
-  { title: 'Management', words: ['management'] },
-  { title: 'Webhooks', words: ['webhook'] },
-];
-
-/** The documentation of all options and code keys: Markdown tables by door, under second-level headings. */
+/** The documentation of the whole tree: Markdown tables by group, under second-level headings. */
 export function renderOptions(): string {
-  return SECTIONS.map(({ title }) => {
-    const settings = optionKeys.filter((key) => sectionOf(key) === title).map(settingRow);
-    const additions = codeKeys
-      .filter(({ key }) => sectionOf(key) === title)
-      .map(({ key, shape, description }) => [code(key), code(shape), description]);
-    const limits = limitKeys.filter((key) => sectionOf(key) === title).map(limitRow);
-    return [
-      `## ${title}`,
-      table(['Key', 'Flag', 'Environment', 'Default', 'Meaning'], [...moduleRow(title), ...settings]),
-      ...(limits.length === 0
-        ? []
-        : ['Limits, only in a configuration module:', table(['Key', 'Default', 'Meaning'], limits)]),
-      ...(additions.length === 0
-        ? []
-        : ['Only in a configuration module:', table(['Key', 'Shape', 'Meaning'], additions)]),
-    ].join('\n\n');
-  }).join('\n\n');
+  return (Object.keys(groups) as Group[]).map(renderGroup).join('\n\n');
 }
 
-function sectionOf(key: string): string | undefined {
-  const [word = ''] = key.replace(/^limits\./, '').split('.');
-  return (SECTIONS.find(({ words }) => words.includes(word)) ?? SECTIONS[0])?.title;
+function renderGroup(group: Group): string {
+  const inGroup = (key: SettingKey) => optionOf(key).group === group;
+  const additions = Array.from(codeKeys).filter(([, { group: own }]) => own === group);
+  const tables = [
+    [
+      '',
+      ['Key', 'Flag', 'Environment', 'Default', 'Meaning'],
+      [...moduleRow(group), ...optionKeys.filter(inGroup).map(settingRow)],
+    ],
+    [
+      'Limits, only in a configuration module:',
+      ['Key', 'Default', 'Meaning'],
+      limitKeys.filter(inGroup).map(limitRow),
+    ],
+    [
+      'Only in a configuration module:',
+      ['Key', 'Shape', 'Meaning'],
+      additions.map(([key, { shape, help }]) => [code(key), code(shape), help]),
+    ],
+  ] as const;
+  const shown = tables.filter(([, , rows]) => rows.length > 0);
+  return [`## ${groups[group]}`, ...shown.flatMap(([intro, head, rows]) => [intro, table(head, rows)])]
+    .filter((block) => block !== '')
+    .join('\n\n');
 }
 
-function moduleRow(title: string): readonly (readonly string[])[] {
-  if (title !== SECTIONS[0]?.title) return [];
-  const { flag, env, default: value, description } = moduleOption;
-  return [['(the configuration module)', code(flag), code(env), value, description]];
+function moduleRow(group: Group): readonly (readonly string[])[] {
+  if (group !== 'service') return [];
+  const { flag, env, default: value, help } = moduleOption;
+  return [['(the configuration module)', code(flag), code(env), value, help]];
 }
 
 function settingRow(key: OptionKey): readonly string[] {
   const option = optionOf(key);
   const env = option.secret ? `${code(option.env)} or ${code(`${option.env}_FILE`)}` : code(option.env);
-  return [code(key), code(flagOf(key)), env, defaultCell(option), option.description];
+  return [code(key), code(flagOf(key)), env, defaultCell(option), option.help];
 }
 
 function limitRow(key: SettingKey): readonly string[] {
-  return [code(key), defaultCell(optionOf(key)), optionOf(key).description];
+  return [code(key), defaultCell(optionOf(key)), optionOf(key).help];
 }
 
 function defaultCell(setting: Setting<unknown>): string {

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { managementOptions } from './options/management.ts';
+import { optionOf } from './options/options.ts';
 import { isPassword } from './secret-file.ts';
 
 const SOUND = `$scrypt$ln=15,r=8,p=3$${'A'.repeat(22)}$${'A'.repeat(43)}`;
 
 test('a password is a text or a hash that can be checked', () => {
-  const { kind, secret } = managementOptions['management.password'];
+  const { kind, secret } = optionOf('management.password');
   assert.ok(secret);
   for (const text of ['a', ' ', 'pässwörd 😀', '$', '$money$', '$x$y$z', SOUND, SOUND.slice(1)]) {
     assert.equal(kind.fromText(text), text);

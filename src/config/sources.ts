@@ -7,6 +7,7 @@ import {
   type OptionKey,
   optionKeys,
   optionOf,
+  pathOf,
   type SettingKey,
   settingKeys,
 } from './options/options.ts';
@@ -169,13 +170,8 @@ function faultOf(flag: string, rule: OptionRule, value: string | undefined, agai
 const RETIRED: readonly (readonly [string, string])[] = [
   ['MANAGEMENT_TRUST_FORWARDED', `did you mean ${optionOf('http.trustProxy').env}?`],
   ['MANAGEMENT_CONSOLE_HOSTS', `did you mean ${optionOf('http.hosts').env}?`],
-  ...limitKeys.map((key) => [variableOf(formerKey(key)), setInModule(key)] as const),
+  ...limitKeys.map((key) => [variableOf(pathOf(key)), setInModule(key)] as const),
 ];
-
-/** The key that a limit had as an option. */
-function formerKey(key: string): string {
-  return key.slice('limits.'.length);
-}
 
 /** The variable of such a key. */
 function variableOf(key: string): string {
@@ -227,7 +223,7 @@ export const configRules: OptionRules = new Map<string, OptionRule>([
     { value: 'value', secret: optionOf(key).secret },
   ]),
   ...limitKeys.map((key): [string, OptionRule] => [
-    flagOf(formerKey(key)),
+    flagOf(pathOf(key)),
     { value: 'value', retired: setInModule(key) },
   ]),
   ['--no-migrate', { shortFor: '--database-migrate=false' }],

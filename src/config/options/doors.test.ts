@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import Fastify from 'fastify';
 import { trustProxy } from './doors.ts';
-import { options } from './options.ts';
+import { optionOf } from './options.ts';
 
-const { kind } = options['http.trustProxy'];
+const { kind } = optionOf('http.trustProxy');
 
 test('addresses, ranges and names are taken, and Fastify takes them too', async () => {
   const list =

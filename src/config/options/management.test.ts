@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { springBootAdminOptions } from './management.ts';
+import { optionOf } from './options.ts';
 
 test('addresses are plain web URLs; only that of the server may hold credentials', () => {
-  const server = springBootAdminOptions['management.springBootAdmin.url'].kind;
-  const own = springBootAdminOptions['management.springBootAdmin.managementUrl'].kind;
+  const server = optionOf('management.springBootAdmin.url').kind;
+  const own = optionOf('management.springBootAdmin.managementUrl').kind;
   for (const url of ['http://sba', 'https://sba:8443/admin/', 'HTTP://[::1]:1', 'http://10.0.0.1/a/b']) {
     assert.equal(server.fromText(url), url);
     assert.equal(own.fromValue(url), url);

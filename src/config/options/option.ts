@@ -2,16 +2,32 @@ import * as v from 'valibot';
 import { socketPathOf, UNIX_ADDRESS, type UnixAddress } from '../../core/addresses.ts';
 import { describeValue } from '../../core/text.ts';
 
+/** The groups of the documentation and of `help serve`, with their titles, in their order. */
+export const groups = {
+  service: 'The service',
+  database: 'Database and users',
+  graphql: 'GraphQL',
+  rest: 'REST',
+  management: 'Management',
+  webhook: 'Webhooks',
+} as const;
+
+/** The name of a group. */
+export type Group = keyof typeof groups;
+
 /** One setting: its type, default and documentation. Only an option has a variable and a flag; a limit has none. */
 export interface Setting<T> {
   readonly kind: Kind<Exclude<T, undefined>>;
   readonly default: T;
   /** A noun phrase with the unit, for the help and the documentation. */
-  readonly description: string;
+  readonly help: string;
   /** Whether the value is never shown, and may also come from the file that `<env>_FILE` names. */
   readonly secret: boolean;
   /** The meaning of an unset option without a default; undefined if it has a default. */
   readonly unset: string | undefined;
+  /** Whether it is among the few that most services change, which the help shows first. */
+  readonly essential: boolean;
+  readonly group: Group;
 }
 
 /** A setting that a flag and an environment variable set too. */
@@ -19,10 +35,25 @@ export interface Option<T> extends Setting<T> {
   readonly env: string;
 }
 
+/** A key that only a module can contain. The module that owns the subject reads its value. */
+export interface ModuleKey {
+  readonly shape: string;
+  readonly help: string;
+  /** Whether its value is plain data, which a JSON file may contain too. */
+  readonly json: boolean;
+  readonly group: Group;
+}
+
+/** A key of a module, documented by its shape. */
+export function inModule(spec: Pick<ModuleKey, 'shape' | 'help'> & { readonly json?: true }): ModuleKey {
+  return { json: false, group: 'service', ...spec };
+}
+
 interface Described {
   readonly env?: string;
-  readonly description: string;
+  readonly help: string;
   readonly secret?: boolean;
+  readonly essential?: boolean;
 }
 interface WithDefault<T> extends Described {
   readonly default: T;
@@ -51,12 +82,10 @@ interface TextRules extends Partial<ItemRules> {
 }
 
 function option<T, S extends Spec<T>>(kind: Kind<T>, spec: S): OptionOf<T, S> {
-  const { env, default: value, description, secret = false, unset } = spec;
+  const { env, default: value, help, secret = false, essential = false, unset } = spec;
+  const setting = { kind, default: value, help, secret, essential, unset, group: 'service' };
   // The compiler cannot decide the type for a generic S.
-  return { kind, default: value, description, secret, unset, ...(env && { env }) } as unknown as OptionOf<
-    T,
-    S
-  >;
+  return { ...setting, ...(env && { env }) } as unknown as OptionOf<T, S>;
 }
 
 /** A text without control characters, or one that matches `pattern`; `expected` describes it. */
@@ -107,24 +136,20 @@ export function port(spec: WithDefault<number | UnixAddress> & WithVariable): Op
   return option(kind(number.placeholder, `${number.expected}, or ${UNIX_ADDRESS}`, schema, numberIn), spec);
 }
 
-/** A count of at least `min` (default 0). */
-export function count<const S extends Spec<number> & { readonly min?: number }>(
-  spec: S,
-): OptionOf<number, S> {
-  return option<number, S>(integerKind('n', spec.min ?? 0, Number.MAX_SAFE_INTEGER), spec);
+/** A whole number of at least `min` (default 0), in milliseconds or without a unit. */
+export function count<
+  const S extends Spec<number> & { readonly unit?: 'ms'; readonly min?: number; readonly max?: number },
+>(spec: S): OptionOf<number, S> {
+  const { min = 0, max = Number.MAX_SAFE_INTEGER, unit } = spec;
+  const kind =
+    unit === undefined ? integerKind('n', min, max) : integerKind(unit, min, max, ' (milliseconds)');
+  return option<number, S>(kind, spec);
 }
 
 /** A boolean. */
 export function toggle(spec: WithDefault<boolean> & WithVariable): Option<boolean> {
   const written = (text: string) => (text === 'true' || text === 'false' ? text === 'true' : text);
   return option(kind('true|false', 'true or false', v.boolean(), written), spec);
-}
-
-/** A duration in milliseconds, within bounds. */
-export function duration<const S extends Spec<number> & { readonly min: number; readonly max: number }>(
-  spec: S,
-): OptionOf<number, S> {
-  return option<number, S>(integerKind('ms', spec.min, spec.max, ' (milliseconds)'), spec);
 }
 
 const segments = '(?:\\/(?!\\.(?:\\/|$))(?:(?!\\.\\.)[\\w.~-])+)+';

@@ -2,11 +2,13 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { flagOf, formatDefault } from './option.ts';
 import {
+  codeKeys,
+  defaultsOf,
+  doors,
   isSettingKey,
   moduleOption,
   optionKeys,
   optionOf,
-  options,
   type Settings,
   settingKeys,
 } from './options.ts';
@@ -94,6 +96,34 @@ test('flags and variables are few', () => {
   assert.ok(optionKeys.length <= 80, `${optionKeys.length} options`);
 });
 
+test('ten options are essential', () => {
+  assert.equal(optionKeys.filter((key) => optionOf(key).essential).length, 10);
+});
+
+test('each section belongs to one group, that of its door', () => {
+  const groupOf = new Map<string, string>();
+  for (const key of [...settingKeys, ...codeKeys.keys()]) {
+    const [section = ''] = key.replace(/^limits\./, '').split('.');
+    const { group } = isSettingKey(key) ? optionOf(key) : (codeKeys.get(key) ?? { group: '' });
+    assert.equal(groupOf.get(section) ?? group, group, key);
+    groupOf.set(section, group);
+  }
+  for (const door of doors) assert.equal(groupOf.get(door), door);
+});
+
+test('a section has the limits beside its other settings', () => {
+  const { path, maxTokens, cors } = defaultsOf('graphql');
+  assert.deepEqual(
+    { path, maxTokens, cors },
+    {
+      path: '/graphql',
+      maxTokens: 1_000,
+      cors: { origins: [], credentials: false, maxAge: 600 },
+    },
+  );
+  assert.deepEqual(defaultsOf('graphql.cors'), cors);
+});
+
 test('inherited names are no keys', () => {
   assert.equal(isSettingKey('rest.port'), true);
   for (const key of ['constructor', '__proto__', 'toString', 'rest']) assert.equal(isSettingKey(key), false);
@@ -170,7 +200,7 @@ const texts: Readonly<Record<string, { readonly good: readonly string[]; readonl
 for (const [key, { good, bad }] of Object.entries(texts)) {
   test(`${key} takes what it should and nothing else`, () => {
     assert.ok(isSettingKey(key));
-    const { kind } = options[key];
+    const { kind } = optionOf(key);
     for (const text of good) assert.notEqual(kind.fromText(text), undefined, JSON.stringify(text));
     for (const text of bad) assert.equal(kind.fromText(text), undefined, JSON.stringify(text));
   });
@@ -186,17 +216,17 @@ test('values of the wrong type are refused', () => {
       if (!empty && !yes) assert.equal(kind.fromValue(value), undefined, `${key} ${String(value)}`);
     }
   }
-  assert.equal(options['rest.port'].kind.fromValue('9000'), undefined);
-  assert.equal(options.host.kind.fromValue(1), undefined);
-  assert.equal(options.profiles.kind.fromValue(new Array(2)), undefined);
-  assert.ok(Object.is(options['rest.port'].kind.fromValue(-0), 0));
+  assert.equal(optionOf('rest.port').kind.fromValue('9000'), undefined);
+  assert.equal(optionOf('host').kind.fromValue(1), undefined);
+  assert.equal(optionOf('profiles').kind.fromValue(new Array(2)), undefined);
+  assert.ok(Object.is(optionOf('rest.port').kind.fromValue(-0), 0));
 });
 
 test('a list of the module is copied, and a text with commas is one too', () => {
   const given = ['rest', 'graphql'];
-  const read = options.interfaces.kind.fromValue(given);
+  const read = optionOf('interfaces').kind.fromValue(given);
   assert.deepEqual(read, given);
   assert.notEqual(read, given);
-  assert.deepEqual(options.interfaces.kind.fromValue('rest, graphql'), given);
-  assert.deepEqual(options['webhook.secret'].kind.fromValue(['a,b']), ['a,b']);
+  assert.deepEqual(optionOf('interfaces').kind.fromValue('rest, graphql'), given);
+  assert.deepEqual(optionOf('webhook.secret').kind.fromValue(['a,b']), ['a,b']);
 });

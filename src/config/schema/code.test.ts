@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { CodeKey } from '../options/options.ts';
 import { expectedPassword } from '../secret-file.ts';
-import { type CodeKey, readModuleCode } from './code.ts';
+import { readModuleCode } from './code.ts';
 
 function read(code: Partial<Record<CodeKey, unknown>>) {
   const problems: string[] = [];

@@ -3,7 +3,7 @@ import * as v from 'valibot';
 import { isRecord } from '../../core/json.ts';
 import type { DeliveryHandler } from '../../inbox/delivery.ts';
 import { SCOPE } from '../options/access.ts';
-import { type Door, doors } from '../options/options.ts';
+import { type CodeKey, type Door, doors } from '../options/options.ts';
 import { expectedPassword, isPassword, secretsSchema } from '../secret-file.ts';
 import {
   type ConfiguredCheck,
@@ -57,107 +57,17 @@ export interface ConfigCode {
   readonly setups: DoorSetups;
 }
 
-/** The keys besides settings, with their documentation. JSON files may contain those with `data`. */
-export const codeKeys = [
-  {
-    key: 'api.tokens',
-    data: (): v.GenericSchema => v.record(v.string(), apiTokenSchema),
-    shape: '{ [name]: { secret, scopes: [scope], expires } }',
-    description:
-      'Tokens for REST and GraphQL by name. `secret` is a text, `{ env }` or `{ file }`, or several of them during a rotation; Portico reloads changed files. `expires` is a date. Plain data, so also allowed in .json.',
-  },
-  {
-    key: 'graphql.typeDefs',
-    shape: 'string, DocumentNode or an array of them',
-    description:
-      'GraphQL type definitions. They extend the built-in schema (`extend type Query { ... }`), or replace it if they have a `type Query` or a `schema`.',
-  },
-  {
-    key: 'graphql.resolvers',
-    shape: '{ [type]: { [field]: (parent, args, context, info) => value } }',
-    description:
-      'Resolvers by type and field; `{ subscribe, resolve }` for a subscription, `__resolveType` and `__isTypeOf` for abstract types, a GraphQLScalarType or its functions for a scalar, the internal values for an enum.',
-  },
-  {
-    key: 'graphql.context',
-    shape: '(request, { users }) => context',
-    description:
-      'Creates the context of the resolvers for a request; by default `{ users }`, the users of the door.',
-  },
-  {
-    key: 'graphql.schema',
-    shape: 'GraphQLSchema',
-    description: 'A complete GraphQL schema, in place of `typeDefs` and `resolvers`.',
-  },
-  ...doors.map(
-    (door) =>
-      ({
-        key: `${door}.setup`,
-        shape: '(app) => void',
-        description: `Adds routes, hooks and plugins to the ${door} door: \`app\` is its Fastify instance. It may be asynchronous; the door listens when it has ended.`,
-      }) as const,
-  ),
-  {
-    key: 'management.healthChecks',
-    shape: '{ [name]: (signal) => number }',
-    description:
-      'Health checks by name. 0 is healthy, any other number is an error code; a check may also return `{ status, details }`. `{ check, timeout, ttl, critical }` sets how it runs: times in milliseconds, `critical: false` keeps its status out of the overall health.',
-  },
-  {
-    key: 'management.healthGroups',
-    shape: '{ [name]: { include: [check], exclude, showDetails } }',
-    description:
-      'Health groups by name, read at `/health/<name>`; `*` stands for all checks. `liveness` and `readiness` are built in, also answer at `/livez` and `/readyz`, and can be replaced.',
-  },
-  {
-    key: 'management.endpoints',
-    shape: '[{ id, read: () => string }]',
-    description:
-      'Custom management endpoints. GET sends the text or JSON that `read` returns, POST calls `write`, DELETE calls `delete`. `path: "name"` and `query: ["name"]` declare parameters, passed as `{ path, query, body }`; "?" marks an optional name.',
-  },
-  {
-    key: 'management.users',
-    shape: '[{ user, password, roles: [role] }]',
-    description: 'Users of the management endpoints, in addition to or instead of management.user.',
-  },
-  {
-    key: 'webhook.handlers',
-    shape: '{ [event]: (delivery, { signal, log }) => void }',
-    description:
-      "Handlers by event, under the sender's name or Portico's. Instead of a function: `{ handler, when, order, concurrency, timeout, attempts, isolate }`. `when` is a condition or function that selects deliveries; `order` is a JSON pointer or function that gives a key, whose deliveries are handled one at a time; times are in milliseconds; `isolate: true` runs the handler in a worker thread.",
-  },
-  {
-    key: 'webhook.sources',
-    data: (): v.GenericSchema => v.record(v.string(), v.union(Object.values(sourceSchemas))),
-    shape: '{ [name]: { scheme, secrets, ... } }',
-    description:
-      'Signed senders, each at `/webhook/<name>`. `scheme` is standard, github, stripe, slack, hmac or token. Plain data, so also allowed in .json.',
-  },
-  {
-    key: 'webhook.forward',
-    data: (): v.GenericSchema => v.record(v.string(), v.union([v.string(), forwardSchema])),
-    shape: '{ [name]: { url, secrets, events, when, order, transform, rate, allowPrivate } }',
-    description:
-      'Addresses to which Portico forwards deliveries, signed with Standard Webhooks if they have secrets: those of `events` that `when` selects, changed by `transform`, at most at a `rate` such as `10/s`. Plain data, so also allowed in .json; functions need a module.',
-  },
-  {
-    key: 'webhook.alerts',
-    data: (): v.GenericSchema => v.object({ dead: v.optional(v.union([v.string(), deadAlertSchema])) }),
-    shape: '{ dead: { url, secrets, allowPrivate, interval, threshold, down } }',
-    description:
-      'Alerts about dead deliveries, sent like forwards: at most one per handler or forward address within `interval` milliseconds. Above `threshold` dead jobs the health check says so, and is DOWN with `down: true`. Plain data, so also allowed in .json.',
-  },
-  {
-    key: 'webhook.schedules',
-    data: (): v.GenericSchema => v.record(v.string(), v.union([v.string(), scheduleSchema])),
-    shape: "{ [name]: '0 3 * * *' }",
-    description:
-      'Scheduled deliveries by name. Instead of an expression: `{ cron, timezone, event, data, grace }`. The default time zone is UTC, the default event the name; `grace` is how late a missed delivery may still be stored, in milliseconds. Plain data, so also allowed in .json.',
-  },
-] as const;
-
-/** A key that only a module can contain. */
-export type CodeKey = (typeof codeKeys)[number]['key'];
+/** What the keys with data take, for the JSON Schema. */
+export const dataSchemas: ReadonlyMap<CodeKey, () => v.GenericSchema> = new Map<
+  CodeKey,
+  () => v.GenericSchema
+>([
+  ['api.tokens', () => v.record(v.string(), apiTokenSchema)],
+  ['webhook.sources', () => v.record(v.string(), v.union(Object.values(sourceSchemas)))],
+  ['webhook.forward', () => v.record(v.string(), v.union([v.string(), forwardSchema]))],
+  ['webhook.alerts', () => v.object({ dead: v.optional(v.union([v.string(), deadAlertSchema])) })],
+  ['webhook.schedules', () => v.record(v.string(), v.union([v.string(), scheduleSchema]))],
+]);
 
 /** Adds routes, hooks and plugins to the Fastify instance of a door, before the door's own routes. */
 export type DoorSetup = (app: FastifyInstance) => unknown;

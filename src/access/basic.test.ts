@@ -36,7 +36,7 @@ describe('authenticator', () => {
     ['hashed', HASHED],
   ] as const) {
     test(`${kind}: right credentials come in, whatever else is wrong does not`, async () => {
-      const authenticate = authenticator(users);
+      const authenticate = authenticator(users, { maxFailures: 10 });
       assert.deepEqual(await authenticate(RIGHT, '192.0.2.1'), ANN);
       assert.deepEqual(authenticate(RIGHT, '192.0.2.1'), ANN, 'known again at once');
       assert.deepEqual(await authenticate(RIGHT.replace('Basic', 'bASIC'), '192.0.2.1'), ANN);
@@ -101,7 +101,7 @@ describe('authenticator', () => {
   }
 
   test('ten failures are the default', async () => {
-    const authenticate = authenticator(PLAIN);
+    const authenticate = authenticator(PLAIN, { maxFailures: 10 });
     const statuses = Array.from({ length: 12 }, (_, i) =>
       statusOf(authenticate(header('ann', `${i}`), '192.0.2.1') as Verdict),
     );

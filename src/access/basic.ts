@@ -22,10 +22,8 @@ export type Verdict = Principal | HttpProblem | undefined;
 /** Judges the value of an Authorization header that a client at an address sent. */
 export type Authenticator = (header: string | undefined, address: string) => Verdict | Promise<Verdict>;
 
-interface AuthenticatorOptions extends FailureLimitOptions {
-  /** A failure limit shared with other authentication methods; by default each authenticator creates one. */
-  readonly failures?: FailureLimit;
-}
+/** The limit of an authenticator, or one that it shares with other authentication methods. */
+type AuthenticatorOptions = FailureLimitOptions | { readonly failures: FailureLimit };
 
 /**
  * Maximum concurrent checks of hashes: each takes memory and a thread of the pool that files and DNS use too.
@@ -47,12 +45,9 @@ interface Proven {
  * reveals nothing, unless the same credentials were correct from that address before.
  * Throws UserNameError, EmptySecretError or PasswordHashError for invalid users.
  */
-export function authenticator(
-  users: readonly BasicUser[],
-  options: AuthenticatorOptions = {},
-): Authenticator {
+export function authenticator(users: readonly BasicUser[], options: AuthenticatorOptions): Authenticator {
   const { byPassword, byHash } = userTable(users);
-  const { failures = new FailureLimit(options) } = options;
+  const failures = 'failures' in options ? options.failures : new FailureLimit(options);
   const bounded = semaphore(CHECKS_AT_ONCE, WAITING_CHECKS, BUSY);
   const key = randomBytes(32);
   // At most one entry per configured password: only correct credentials are added.
@@ -292,8 +287,8 @@ export class AttemptLimit {
 }
 
 export interface FailureLimitOptions {
-  /** Failed attempts of one address within a minute before it has to wait; default 10, 0 for no limit. */
-  readonly maxFailures?: number | undefined;
+  /** Failed attempts of one address within a minute before it has to wait; 0 for no limit. */
+  readonly maxFailures: number;
   /** Called when an address reaches the limit. */
   readonly onLimit?: ((address: string) => void) | undefined;
   /** A monotonic clock, in milliseconds. */
@@ -308,11 +303,7 @@ export class FailureLimit {
   readonly #limit: AttemptLimit;
   readonly #onLimit: (address: string) => void;
 
-  constructor({
-    maxFailures = 10,
-    onLimit = () => {},
-    now = () => performance.now(),
-  }: FailureLimitOptions = {}) {
+  constructor({ maxFailures, onLimit = () => {}, now = () => performance.now() }: FailureLimitOptions) {
     const max = maxFailures === 0 ? Number.POSITIVE_INFINITY : maxFailures;
     this.#limit = new AttemptLimit({ max, windowMs: WINDOW, maxAddresses: MAX_ADDRESSES, now });
     this.#onLimit = onLimit;

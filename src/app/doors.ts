@@ -103,21 +103,9 @@ function inMemory(maxUsers: number) {
 
 /** Wires the REST door over the users of the database. */
 export function openRestDoor({ config, database, listener, apis, api }: AppContext): void {
-  const { requireIfMatch, idempotencyHours, maxImportBytes, maxStreams, cors } = settingsOf(
-    config.settings,
-    'rest',
-  );
   const { users, userFeed: feed } = database();
-  listener('rest', restErrors).register(rest, {
-    users,
-    feed,
-    requireIfMatch,
-    idempotencyHours,
-    maxImportBytes,
-    maxStreams,
-    api,
-    cors,
-  });
+  const options = settingsOf(config.settings, 'rest');
+  listener('rest', restErrors).register(rest, { ...options, users, feed, api });
   apis.doors.set('rest', async () => (await import('../rest/rest-api.ts')).restApi('', api));
 }
 

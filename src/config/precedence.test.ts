@@ -96,6 +96,7 @@ const values: { readonly [K in SettingKey]: fc.Arbitrary<unknown> } = {
   // Ranges of their own keep the doors apart.
   'rest.port': fc.integer({ min: 16_001, max: 32_000 }),
   'limits.rest.idempotencyHours': fc.integer({ min: 1, max: 8_760 }),
+  'limits.rest.maxBodyBytes': count,
   'limits.rest.maxImportBytes': fc.integer({ min: 0, max: 1_000_000_000 }),
   'rest.requireIfMatch': fc.boolean(),
   'rest.cors.origins': fc.subarray(['https://a.example', 'https://b.example']),

@@ -42,7 +42,7 @@ export interface DoorOptions {
    * Number of failed log-ins from one address within a minute after which it gets 429. Default: 10; 0 for no
    * limit.
    */
-  readonly maxFailedLogins?: number | undefined;
+  readonly maxFailedLogins: number;
   readonly build: Build;
   /** The commit of the build; the first request for it calls the function, once. */
   readonly git?: GitSource | undefined;

@@ -15,7 +15,7 @@ import { userEndpoints } from './users.ts';
 export interface RestOptions {
   readonly users: DatabaseUserStore;
   /** Largest body in bytes; default 64 KiB. */
-  readonly bodyLimit?: number;
+  readonly maxBodyBytes?: number;
   /** Whether updates and deletions need If-Match; default false. */
   readonly requireIfMatch?: boolean;
   /** How long the outcome of a create with an Idempotency-Key is kept, in hours; default 24. */
@@ -39,7 +39,7 @@ export const rest: FastifyPluginAsync<RestOptions> = async (
   app,
   {
     users,
-    bodyLimit = 64 * 1024,
+    maxBodyBytes = DEFAULTS.maxBodyBytes,
     requireIfMatch = DEFAULTS.requireIfMatch,
     idempotencyHours = DEFAULTS.idempotencyHours,
     maxImportBytes = DEFAULTS.maxImportBytes,
@@ -54,7 +54,7 @@ export const rest: FastifyPluginAsync<RestOptions> = async (
   const bodyBudget = bodyBudgetOf(app);
   const { list, read, create, update, remove } = userEndpoints({
     users,
-    bodyLimit,
+    bodyLimit: maxBodyBytes,
     prefix: app.prefix,
     requireIfMatch,
     idempotencyHours,

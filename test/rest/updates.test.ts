@@ -72,6 +72,16 @@ for (const [engine, open] of Object.entries(restDoors)) {
       assert.equal((await door.send('POST', '/users', { body: { name: 'Eve', email } })).status, 200);
     });
 
+    test('a body may have as many bytes as the limit', async () => {
+      await using door = await open({ REST_MAX_BODY_BYTES: '60' });
+      const post = (bytes: number) => {
+        const body = '{"name":"Ada","email":"ada@example.com"}'.padEnd(bytes);
+        return door.send('POST', '/users', { body });
+      };
+      assert.equal((await post(60)).status, 200);
+      assert.equal((await post(61)).status, 413);
+    });
+
     test('a start that makes emails unique names those that are not', async () => {
       await using door = await open();
       for (const [name, email] of [

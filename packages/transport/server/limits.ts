@@ -16,7 +16,6 @@ export const LIMITS = {
   keepAliveTimeout: 5_000,
   maxHeaderBytes: 16 * 1024,
   maxHeaders: 100,
-  maxConnections: 10_000,
   maxRequestsPerConnection: 10_000,
   /**
    * Interval of signs of life on event streams and WebSockets. They keep proxies from closing a quiet

@@ -56,7 +56,7 @@ export interface ListenerOptions extends ListenerAddress {
   readonly bodyBudget?: BodyBudget;
   /** Bounds the bytes of replies that clients have not read; default 64 MiB for this listener. */
   readonly replyBudget?: ReplyBudget;
-  /** Maximum connections; default 10,000. */
+  /** Maximum connections; default unlimited. */
   readonly maxConnections?: number;
   /** Maximum connections per address; default unlimited. */
   readonly maxConnectionsPerAddress?: number | undefined;
@@ -121,7 +121,7 @@ export function createListener(options: ListenerOptions): Listener {
   const follows = forwarding(trustProxy);
   const message = requestMessage(bodyBudget, follows.client);
   const connections = new Connections({
-    max: options.maxConnections ?? LIMITS.maxConnections,
+    max: options.maxConnections ?? Number.POSITIVE_INFINITY,
     // Clients of a Unix socket have no address.
     maxPerAddress: isUnix ? undefined : maxPerAddress,
   });

@@ -233,6 +233,11 @@ export const rest = {
     min: 1,
     help: 'Retention of the outcomes of creates with an Idempotency-Key, in hours.',
   }),
+  maxBodyBytes: count({
+    default: 64 * 1024,
+    min: 1,
+    help: 'Maximum body size of the REST door, in bytes; imports have their own limit.',
+  }),
   maxImportBytes: count({
     default: 4 * 1024 ** 3,
     help: 'Maximum size of an import of users over REST, in bytes; lines before the limit stay stored.',

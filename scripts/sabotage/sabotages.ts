@@ -179,7 +179,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   {
     promise: 'A handler that no event can reach fails the start',
     change: 'unreachable handlers are not looked for',
-    file: 'src/webhook/options.ts',
+    file: 'src/webhook/webhook.ts',
     from: 'if (problems.length === before) {',
     to: 'if (problems.length < before) {',
     test: 'test/webhook/event-names.test.ts',
@@ -683,7 +683,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   {
     promise: 'Streams that a revoked token opened end',
     change: 'only new requests are refused',
-    file: 'src/access/tokens.ts',
+    file: 'src/access/open-policy.ts',
     from: 'for (const [digest, caller] of before) if (!this.#callers.has(digest)) caller.revoke();',
     to: '',
     test: 'src/access/tokens.test.ts',

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { bearerToken, isToken } from './authentication.ts';
+import { bearerToken, isToken } from './policy.ts';
 
 test('the token of a Bearer header is read, in any case of the scheme', () => {
   for (const scheme of ['Bearer', 'bearer', 'BEARER', 'bEaReR']) {

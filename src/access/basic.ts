@@ -20,7 +20,7 @@ import {
 export type Verdict = Principal | HttpProblem | undefined;
 
 /** Judges the value of an Authorization header that a client at an address sent. */
-export type Authenticator = (header: string | undefined, address: string) => Verdict | Promise<Verdict>;
+type Authenticator = (header: string | undefined, address: string) => Verdict | Promise<Verdict>;
 
 /** The limit of an authenticator, or one that it shares with other authentication methods. */
 type AuthenticatorOptions = FailureLimitOptions | { readonly failures: FailureLimit };
@@ -286,7 +286,7 @@ export class AttemptLimit {
   }
 }
 
-export interface FailureLimitOptions {
+interface FailureLimitOptions {
   /** Failed attempts of one address within a minute before it has to wait; 0 for no limit. */
   readonly maxFailures: number;
   /** Called when an address reaches the limit. */

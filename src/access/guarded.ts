@@ -6,8 +6,7 @@ import { whenReady } from '../core/maybe-promise.ts';
 import type { DoorApi } from '../http/openapi.ts';
 import type { CorsPolicy } from './cors.ts';
 import { type ApiOptions, openAccessPolicy } from './open-policy.ts';
-import { isRequired } from './permission.ts';
-import { AccessPolicy } from './policy.ts';
+import { AccessPolicy, isRequired } from './policy.ts';
 
 const CREDENTIALS = [
   'UNAUTHORIZED',

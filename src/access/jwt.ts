@@ -16,8 +16,8 @@ import { watchedFile } from '../config/secret-file.ts';
 import { describeError } from '../core/errors.ts';
 import { GenerationalCache } from '../core/generational-cache.ts';
 import { type JsonPointer, parsePointer, valueAt } from '../core/json.ts';
-import type { TokenProvider } from './authentication.ts';
 import type { JwtOptions, PolicySetting } from './open-policy.ts';
+import type { TokenProvider } from './policy.ts';
 
 /** Opens the token provider of an identity provider, and its keys. Throws ConfigError. */
 export function openJwt(options: JwtOptions, setting: PolicySetting) {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { ClientRate, rateFields } from './rates.ts';
+import { ClientRate } from './rates.ts';
 
 test('a burst at once, then one for each interval', () => {
   const rate = new ClientRate({ limit: 10, windowMs: 1_000, burst: 3 });
@@ -66,12 +66,12 @@ test('a client is remembered until its bucket is full, also where others are for
 
 test('the fields say the policy, what is left and when all of it is back', () => {
   const quota = { isWithin: true, remaining: 4, wait: 0, reset: 1_200 };
-  assert.deepEqual(rateFields({ limit: 100, windowMs: 60_000, burst: 100 })(quota), {
+  assert.deepEqual(new ClientRate({ limit: 100, windowMs: 60_000, burst: 100 }).fieldsOf(quota), {
     'ratelimit-policy': '"client";q=100;w=60',
     ratelimit: '"client";r=4;t=2',
   });
   assert.equal(
-    rateFields({ limit: 100, windowMs: 1_000, burst: 20 })(quota)['ratelimit-policy'],
+    new ClientRate({ limit: 100, windowMs: 1_000, burst: 20 }).fieldsOf(quota)['ratelimit-policy'],
     '"client";q=100;w=1, "burst";q=20',
   );
 });

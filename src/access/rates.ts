@@ -1,5 +1,4 @@
 import { HttpProblem } from '@portico/transport';
-import type { Permission } from './permission.ts';
 
 /** The rate that each client may use. */
 export interface RateRule {
@@ -33,7 +32,8 @@ const MAX_CLIENTS = 50_000;
  * gives its clients a new burst.
  */
 export class ClientRate {
-  readonly rule: RateRule;
+  /** The value of RateLimit-Policy (draft-ietf-httpapi-ratelimit-headers-10). */
+  readonly #policy: string;
   readonly #maxClients: number;
   readonly #interval: number;
   readonly #fill: number;
@@ -42,10 +42,12 @@ export class ClientRate {
   #rotateAt = 0;
 
   constructor(rule: RateRule, maxClients = MAX_CLIENTS) {
-    this.rule = rule;
+    const { limit, windowMs, burst } = rule;
+    const sustained = `${POLICY};q=${limit};w=${seconds(windowMs)}`;
+    this.#policy = burst === limit ? sustained : `${sustained}, "burst";q=${burst}`;
     this.#maxClients = maxClients;
-    this.#interval = rule.windowMs / rule.limit;
-    this.#fill = this.#interval * rule.burst;
+    this.#interval = windowMs / limit;
+    this.#fill = this.#interval * burst;
   }
 
   /** Number of tracked clients. */
@@ -62,6 +64,20 @@ export class ClientRate {
     if (wait > 1e-6) return { isWithin: false, remaining: 0, wait, reset: full - now };
     this.#young.set(client, next);
     return { isWithin: true, remaining: this.#left(next - now), wait: 0, reset: next - now };
+  }
+
+  /** The fields RateLimit and RateLimit-Policy of a quota. */
+  fieldsOf({ remaining, reset }: Quota): Readonly<Record<string, string>> {
+    const ratelimit = `${POLICY};r=${remaining};t=${seconds(reset)}`;
+    return { 'ratelimit-policy': this.#policy, ratelimit };
+  }
+
+  /** The refusal of a request that exceeds the rate; undefined if it is within. */
+  refusalOf({ isWithin, wait }: Quota): HttpProblem | undefined {
+    if (isWithin) return undefined;
+    return new HttpProblem(429, 'RATE_LIMITED', 'Too many requests; wait a while', {
+      headers: { 'retry-after': String(Math.max(1, seconds(wait))) },
+    });
   }
 
   #left(untilFull: number): number {
@@ -81,21 +97,8 @@ export class ClientRate {
 /** The name of the policy in the header fields. */
 const POLICY = '"client"';
 
-/**
- * Creates a function that returns the fields RateLimit and RateLimit-Policy for a quota
- * (draft-ietf-httpapi-ratelimit-headers-10).
- */
-export function rateFields({ limit, windowMs, burst }: RateRule) {
-  const sustained = `${POLICY};q=${limit};w=${seconds(windowMs)}`;
-  const policy = burst === limit ? sustained : `${sustained}, "burst";q=${burst}`;
-  return ({ remaining, reset }: Quota): Readonly<Record<string, string>> => ({
-    'ratelimit-policy': policy,
-    ratelimit: `${POLICY};r=${remaining};t=${seconds(reset)}`,
-  });
-}
-
 /** Milliseconds as whole seconds, rounded up. */
-export function seconds(ms: number): number {
+function seconds(ms: number): number {
   return Math.ceil(Math.max(0, ms) / 1_000 - 1e-9);
 }
 
@@ -126,7 +129,7 @@ export class Load implements Disposable {
   }
 
   /** The refusal of a request that arrives now; undefined if the service is not overloaded. */
-  refusal(need: Permission | undefined): HttpProblem | undefined {
+  refusal(need: 'read' | 'write' | undefined): HttpProblem | undefined {
     if (this.#limits.maxLoopDelay > 0) this.#timer ??= this.#watchLoop();
     if (this.#loopIsLate) return LATE;
     const { maxWriteDelay, writeDelay } = this.#limits;

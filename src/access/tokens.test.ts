@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { waitFor } from '../../test/support/wait-for.ts';
 import { StoreUnavailableError } from '../core/errors.ts';
-import { StoredTokens, type TokenStore } from './tokens.ts';
+import { StoredTokens, type TokenStore } from './open-policy.ts';
 
 const TOKEN = 'portico_one';
 

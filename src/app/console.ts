@@ -12,7 +12,7 @@ import { sentName } from '../inbox/event-names.ts';
 import type { Backlog, Inbox } from '../inbox/inbox.ts';
 import type { ConsoleDoor, ConsoleView, TestAnswer, TestSender } from '../management/console/console-view.ts';
 import { isExposed } from '../management/guard.ts';
-import { UnsignableError } from '../signatures/hmac.ts';
+import { token, UnsignableError } from '../signatures/hmac.ts';
 import type { Signer } from '../signatures/schemes.ts';
 import {
   buildBody,
@@ -21,7 +21,6 @@ import {
   type SourceSettings,
   signDelivery,
 } from '../signatures/sources.ts';
-import { token } from '../signatures/stripe.ts';
 import { parseDatabaseUrl } from '../sql/database.ts';
 import { History, type Series } from '../telemetry/history.ts';
 import type { Statistic } from '../telemetry/meters.ts';

@@ -9,7 +9,7 @@ import { readPackageInfo } from '../core/package-root.ts';
 import { type Paint, paintedLines, paintFor, plainly, printableLines } from '../core/text.ts';
 import { MAX_PRE_STOP_DELAY } from '../telemetry/health.ts';
 import { terminalLog } from '../telemetry/log.ts';
-import { readWebhookSettings } from '../webhook/options.ts';
+import { readWebhookSettings } from '../webhook/webhook.ts';
 import { consoleAddress, doorAddresses } from './console.ts';
 import { closedInConsole, exposedDoors, securedBy, securityAdvice } from './door-security.ts';
 import { checkSchema } from './doors.ts';

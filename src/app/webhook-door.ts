@@ -8,8 +8,8 @@ import { withContractHandlers } from '../inbox/event-names.ts';
 import { isolationProblems, withIsolation } from '../inbox/isolate/isolated.ts';
 import type { ReplayPlan } from '../inbox/operations.ts';
 import { createReplayPlan, createWork, type Work } from '../inbox/work.ts';
-import { readWebhookSettings, type WebhookSettings, webhookErrors } from '../webhook/options.ts';
-import { RECEIVER_PATH, receiver } from '../webhook/receiver.ts';
+import { RECEIVER_PATH, receiver, webhookErrors } from '../webhook/receiver.ts';
+import { readWebhookSettings, type WebhookSettings } from '../webhook/webhook.ts';
 import type { AppContext } from './context.ts';
 
 /** Wires the webhook door; its work starts once all doors listen. Throws ConfigError. */

@@ -9,20 +9,26 @@ import { headerName } from '../core/redaction.ts';
 import { didYouMean, printable } from '../core/text.ts';
 import { createSender, type Receiver, type Reply } from '../http/client.ts';
 import { sentName } from '../inbox/event-names.ts';
-import { bodyAlone, hmac, UnsignableError, UnusableSecretError } from '../signatures/hmac.ts';
+import {
+  bodyAlone,
+  github,
+  hmac,
+  slack,
+  stripe,
+  token,
+  UnsignableError,
+  UnusableSecretError,
+} from '../signatures/hmac.ts';
 import type { Scheme, Signer } from '../signatures/schemes.ts';
 import {
-  type BodyParts,
   buildBody,
   defaultLayout,
   type SourceLayout,
   type SourceSettings,
   secretProblem,
   signDelivery,
-  type UnsignedDelivery,
 } from '../signatures/sources.ts';
 import { standard } from '../signatures/standard.ts';
-import { github, slack, stripe, token } from '../signatures/stripe.ts';
 import { type CommandArguments, readArguments } from './arguments.ts';
 import { type Command, type CommandIo, JSON_OPTION, UsageError } from './command.ts';
 import { countOf } from './deliveries/filter.ts';
@@ -273,7 +279,7 @@ async function sendAll(
   return { statuses, last, problem: undefined };
 }
 
-function built({ layout }: SendAs, parts: BodyParts): Uint8Array {
+function built({ layout }: SendAs, parts: Parameters<typeof buildBody>[1]): Uint8Array {
   try {
     return buildBody(layout, parts);
   } catch (error) {
@@ -396,7 +402,7 @@ function givenSecret(args: CommandArguments): string | undefined {
  */
 export function signedHeaders(
   { layout, sign }: SendAs,
-  delivery: Omit<UnsignedDelivery, 'timestamp'>,
+  delivery: Omit<Parameters<typeof signDelivery>[2], 'timestamp'>,
 ): Readonly<Record<string, string>> {
   const timestamp = Math.floor(Date.now() / 1_000);
   try {

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { tokenDigest } from '../access/authentication.ts';
-import { TOKEN_PREFIX } from '../access/tokens.ts';
+import { TOKEN_PREFIX } from '../access/open-policy.ts';
+import { tokenDigest } from '../access/policy.ts';
 import { knownScopes, SCOPE, unknownScopes } from '../config/options/access.ts';
 import { settingsOf } from '../config/options/options.ts';
 import { formatSpan, parseIsoTime } from '../inbox/delivery.ts';

@@ -11,8 +11,7 @@ import {
 } from '@portico/transport';
 import { refuseCrossSite } from '../access/cors.ts';
 import { type Guards, guarded } from '../access/guarded.ts';
-import type { Permission } from '../access/permission.ts';
-import type { AccessPolicy } from '../access/policy.ts';
+import type { AccessPolicy, Permission } from '../access/policy.ts';
 import { type MaybePromise, whenReady } from '../core/maybe-promise.ts';
 import { quote } from '../core/text.ts';
 import type { ExportFormat } from '../relations/lists.ts';

@@ -6,7 +6,6 @@ import { verify } from '../../test/support/signed-requests.ts';
 import {
   base64Bytes,
   bodyAlone,
-  type HmacParams,
   hexBytes,
   hmac,
   readTemplate,
@@ -18,6 +17,7 @@ import type { RequestHeaders } from './schemes.ts';
 
 describe('hmac', () => {
   const BODY = Buffer.from('{"event":"new_commit"}');
+  type HmacParams = Parameters<typeof hmac>[0];
   const base: HmacParams = {
     header: 'x-signature',
     algorithm: 'sha256',

@@ -1,9 +1,10 @@
 import { createHmac, createSecretKey, timingSafeEqual } from 'node:crypto';
+import { secretMatcher } from '../access/passwords.ts';
 import { ExpectedError } from '../core/errors.ts';
 import { headerOf, type Refusal, type RequestHeaders, type Scheme } from './schemes.ts';
 
 /** The layout of an HMAC in one header. */
-export interface HmacParams {
+interface HmacParams {
   /** The header with the signature, in lower case. */
   readonly header: string;
   readonly algorithm: HmacAlgorithm;
@@ -29,7 +30,7 @@ export function hmac(params: HmacParams): Scheme {
  * Like `hmac`, with a decoder: `decode` decodes a signature of `length` bytes, or returns undefined if it is
  * malformed.
  */
-export function hmacHeader(
+function hmacHeader(
   { header, algorithm, encoding, prefix, timestampHeader, tolerance, template }: HmacParams,
   decode: (text: string, length: number) => Buffer | undefined,
 ): Scheme {
@@ -97,7 +98,7 @@ export function hmacKeys(algorithm: HmacAlgorithm, secrets: readonly Uint8Array[
 }
 
 /** The values read from the headers of a request. */
-export interface Presented {
+interface Presented {
   readonly signatures: readonly Buffer[];
   readonly timestamp?: string | undefined;
 }
@@ -115,7 +116,7 @@ interface HmacLayout {
 }
 
 /** Creates a scheme from its layout. */
-export function hmacScheme({ algorithm, tolerance, template, read, write }: HmacLayout): Scheme {
+function hmacScheme({ algorithm, tolerance, template, read, write }: HmacLayout): Scheme {
   return {
     verifier(secrets) {
       const keys = hmacKeys(algorithm, textKeys(secrets));
@@ -226,9 +227,6 @@ function readParts(text: string): Part | undefined {
   };
 }
 
-/** Default of the maximum clock difference, in seconds. */
-export const DEFAULT_TOLERANCE = 300;
-
 /**
  * The problem of a timestamp (whole seconds since the epoch, in digits) at `now` (milliseconds); undefined if
  * it is valid. `tolerance` is the maximum difference in seconds, inclusive; 0 accepts every time.
@@ -254,7 +252,7 @@ export function textSecretProblem(secret: string): string | undefined {
 }
 
 /** The secrets' UTF-8 bytes. Throws UnusableSecretError. */
-export function textKeys(secrets: readonly string[]): readonly Uint8Array[] {
+function textKeys(secrets: readonly string[]): readonly Uint8Array[] {
   return secrets.map((secret) => {
     const problem = textSecretProblem(secret);
     if (problem !== undefined) throw new UnusableSecretError(problem);
@@ -265,7 +263,7 @@ export function textKeys(secrets: readonly string[]): readonly Uint8Array[] {
 /**
  * The secret that signs if a scheme allows only one signature. Throws UnusableSecretError without secrets.
  */
-export function firstOf<T>(keys: readonly T[]): T {
+function firstOf<T>(keys: readonly T[]): T {
   const [first] = keys;
   if (first === undefined) throw new UnusableSecretError('that can sign is required; configure one');
   return first;
@@ -286,4 +284,117 @@ export class UnusableSecretError extends ExpectedError {
 export class UnsignableError extends ExpectedError {
   override readonly name = 'UnsignableError';
   readonly code = 'UNSIGNABLE';
+}
+
+const GITHUB_HEADER = 'x-hub-signature-256';
+
+const githubSignature = hmacHeader(
+  {
+    header: GITHUB_HEADER,
+    algorithm: 'sha256',
+    encoding: 'hex',
+    prefix: 'sha256=',
+    timestampHeader: undefined,
+    tolerance: 0,
+    template: bodyAlone.fill,
+  },
+  hexBytes,
+);
+
+/**
+ * X-Hub-Signature-256: HMAC-SHA256 over the body alone. Neither the event nor the delivery id is signed and there is
+ * no timestamp, so a request can be replayed.
+ */
+export const github: Scheme = {
+  ...githubSignature,
+  verifier(secrets) {
+    const verifier = githubSignature.verifier(secrets);
+    return (headers, now) => {
+      // The log distinguishes an outdated sender from a wrong one.
+      const sha1Only =
+        headerOf(headers, GITHUB_HEADER) === undefined && headerOf(headers, 'x-hub-signature') !== undefined;
+      return sha1Only ? 'sha1-only' : verifier(headers, now);
+    };
+  },
+};
+
+/** Slack's v0: HMAC-SHA256 over `v0:{timestamp}:{body}`. */
+export function slack(tolerance: number): Scheme {
+  return hmacHeader(
+    {
+      header: 'x-slack-signature',
+      algorithm: 'sha256',
+      encoding: 'hex',
+      prefix: 'v0=',
+      timestampHeader: 'x-slack-request-timestamp',
+      tolerance,
+      template: (timestamp) => ({ before: `v0:${timestamp}:`, after: '' }),
+    },
+    hexBytes,
+  );
+}
+
+const STRIPE_HEADER = 'stripe-signature';
+const MAX_ITEMS = 32;
+
+/** Stripe-Signature, `t=…,v1=…`: HMAC-SHA256 over `{timestamp}.{body}`, one signature per secret during a rotation. */
+export function stripe(tolerance: number): Scheme {
+  return hmacScheme({
+    algorithm: 'sha256',
+    tolerance,
+    template: timestampAndBody.fill,
+    read: readStripe,
+    write(timestamp, signatures) {
+      const items = signatures.map((signature) => `,v1=${signature.toString('hex')}`);
+      return { [STRIPE_HEADER]: `t=${timestamp}${items.join('')}` };
+    },
+  });
+}
+
+function readStripe(headers: RequestHeaders): Presented | Refusal {
+  const text = headerOf(headers, STRIPE_HEADER);
+  if (text === undefined) return 'no-signature';
+  // Node joins repeated headers with a comma and a space, which the format does not contain.
+  if (text.includes(' ')) return 'malformed-signature';
+  const items = text.split(',', MAX_ITEMS + 1);
+  if (items.length > MAX_ITEMS) return 'too-many-signatures';
+  let timestamp: string | undefined;
+  const signatures: Buffer[] = [];
+  for (const item of items) {
+    const [, key, value = ''] = /^([^=]*)=?(.*)$/s.exec(item) ?? [];
+    if (key === 't') {
+      // With two timestamps it would be unclear which one was signed.
+      if (timestamp !== undefined) return 'malformed-timestamp';
+      timestamp = value;
+    } else if (key === 'v1') {
+      const signature = hexBytes(value, hmacLengths.sha256);
+      if (signature !== undefined) signatures.push(signature);
+    }
+  }
+  return signatures.length === 0 ? 'malformed-signature' : { timestamp, signatures };
+}
+
+const anyBody = () => undefined;
+
+/**
+ * The shared secret itself in a header (name in lower case). It authenticates the sender but not the content.
+ */
+export function token(header: string): Scheme {
+  return {
+    verifier(secrets) {
+      textKeys(secrets);
+      const matches = secretMatcher(secrets);
+      return (headers) => {
+        const presented = headerOf(headers, header);
+        if (presented === undefined) return 'no-token';
+        // Node decodes headers as Latin-1, but most senders encode a non-ASCII secret as UTF-8.
+        const matched = matches(presented) || matches(Buffer.from(presented, 'latin1').toString());
+        return matched ? anyBody : 'wrong-token';
+      };
+    },
+    signer(secrets) {
+      const value = Buffer.from(firstOf(textKeys(secrets))).toString('latin1');
+      return () => ({ [header]: value });
+    },
+  };
 }

@@ -3,11 +3,10 @@ import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { verify } from '../../test/support/signed-requests.ts';
 import { type SchemeName, schemeNames } from '../config/schema/webhook.ts';
-import { hmac, readTemplate, timestampAndBody } from './hmac.ts';
+import { github, hmac, readTemplate, slack, stripe, timestampAndBody, token } from './hmac.ts';
 import type { Scheme } from './schemes.ts';
 import { secretProblem } from './sources.ts';
 import { standard } from './standard.ts';
-import { github, slack, stripe, token } from './stripe.ts';
 
 const tolerance = 300;
 const params = {

@@ -22,16 +22,16 @@ export type Refusal =
  * Checks the received bytes of the body; returns the reason for a refusal, or undefined if the body is
  * authentic.
  */
-export type BodyCheck = (body: Uint8Array) => Refusal | undefined;
+type BodyCheck = (body: Uint8Array) => Refusal | undefined;
 
 /**
  * Checks the headers before the body is read; returns a refusal or the check of the body. `now` is in
  * milliseconds since the epoch.
  */
-export type Verifier = (headers: RequestHeaders, now: number) => Refusal | BodyCheck;
+type Verifier = (headers: RequestHeaders, now: number) => Refusal | BodyCheck;
 
 /** A request to sign. */
-export interface Outgoing {
+interface Outgoing {
   /** The id of the message, the same for all attempts to deliver it. */
   readonly id: string;
   /** The time of this attempt, in whole seconds since the epoch. */

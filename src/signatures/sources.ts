@@ -8,16 +8,18 @@ import { isRecord, type JsonPointer, valueAt } from '../core/json.ts';
 import { isSecretHeader } from '../core/redaction.ts';
 import {
   bodyAlone,
-  DEFAULT_TOLERANCE,
+  github,
   hmac,
   readTemplate,
+  slack,
+  stripe,
   textSecretProblem,
   timestampAndBody,
+  token,
   UnsignableError,
 } from './hmac.ts';
-import type { Outgoing, RequestHeaders, Scheme, Signer } from './schemes.ts';
+import type { RequestHeaders, Scheme, Signer } from './schemes.ts';
 import { standard, standardKeyProblem } from './standard.ts';
-import { github, slack, stripe, token } from './stripe.ts';
 
 /** The location of a value in a request. */
 type Place =
@@ -142,6 +144,9 @@ function schemeOf({ value }: Given): SchemeName | undefined {
   const given = isRecord(value) && Object.hasOwn(value, 'scheme') ? value.scheme : undefined;
   return schemeNames.find((name) => name === given);
 }
+
+/** Default of the maximum clock difference, in seconds. */
+const DEFAULT_TOLERANCE = 300;
 
 /** The scheme with its parameters and their defaults. */
 function signatureOf(source: ReadSource): Scheme {
@@ -324,12 +329,6 @@ export function defaultLayout(scheme: SchemeName, headerPrefix = 'webhook'): Sou
   return scheme === 'standard' ? { ...layout, dedup: header(`${headerPrefix}-id`) } : layout;
 }
 
-/** The largest body that a scheme's usual sender sends, in bytes; 0 if unknown. */
-export function largestBody(scheme: SchemeName): number {
-  // GitHub caps its payloads at 25 MB (docs.github.com, "Webhook events and payloads").
-  return scheme === 'github' ? 25 * 1024 * 1024 : 0;
-}
-
 /**
  * Headers of known senders with event names, ids of deliveries and senders, and times. Stripe has all of
  * these in the body.
@@ -390,7 +389,7 @@ function keptHeadersOf(options: HeaderOptions, { event, dedup }: SourceLayout): 
 }
 
 /** The content of a body. */
-export interface BodyParts {
+interface BodyParts {
   /** The sender's name of the event. */
   readonly event: string;
   readonly data: unknown;
@@ -427,7 +426,7 @@ function placed(document: unknown, pointer: JsonPointer, value: unknown): unknow
 }
 
 /** A delivery to send in the form that a source's sender uses. */
-export interface UnsignedDelivery extends Pick<Outgoing, 'id' | 'timestamp' | 'body'> {
+interface UnsignedDelivery extends Pick<Parameters<Signer>[0], 'id' | 'timestamp' | 'body'> {
   /**
    * The sender's name of the event. If the layout has the event in the body, the body must already contain
    * it.

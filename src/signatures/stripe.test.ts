@@ -2,9 +2,8 @@ import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
 import { describe, test } from 'node:test';
 import { verify } from '../../test/support/signed-requests.ts';
-import { textSecretProblem, UnusableSecretError } from './hmac.ts';
+import { github, slack, stripe, textSecretProblem, token, UnusableSecretError } from './hmac.ts';
 import type { RequestHeaders } from './schemes.ts';
-import { github, slack, stripe, token } from './stripe.ts';
 
 describe('github', () => {
   // The example of GitHub's documentation.

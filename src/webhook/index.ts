@@ -16,5 +16,5 @@ export type {
 } from '../inbox/delivery.ts';
 export { backlogCheck } from '../inbox/health.ts';
 export type { ReplayPlan } from '../inbox/operations.ts';
-export type { WebhookOptions } from './options.ts';
+export type { WebhookOptions } from './webhook.ts';
 export { replayPlan, webhook } from './webhook.ts';

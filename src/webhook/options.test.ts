@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ConfigError } from '../config/load.ts';
 import type { Inbox } from '../inbox/inbox.ts';
-import { readOptions } from './options.ts';
+import { readOptions } from './webhook.ts';
 
 const inbox = {} as Inbox;
 

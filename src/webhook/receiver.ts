@@ -3,6 +3,7 @@ import {
   addEndpoint,
   bodyBudgetOf,
   type Endpoint,
+  type ErrorFormat,
   HttpProblem,
   LIMITS,
   parseJsonBody,
@@ -14,6 +15,7 @@ import {
 import type { FastifyPluginAsync } from 'fastify';
 import { refuseCrossSiteForm } from '../access/cors.ts';
 import { secretMatcher } from '../access/passwords.ts';
+import type { SchemeName } from '../config/schema/webhook.ts';
 import { formatPointer } from '../core/json.ts';
 import { whenReady } from '../core/maybe-promise.ts';
 import { traceOfHeaders } from '../core/trace.ts';
@@ -21,9 +23,8 @@ import { DeliveryIds, type NewDelivery } from '../inbox/delivery.ts';
 import { keptHeaders, parseDeliveryBody } from '../inbox/delivery-body.ts';
 import type { Inbox } from '../inbox/inbox.ts';
 import type { Work } from '../inbox/work.ts';
-import type { BodyCheck, Refusal } from '../signatures/schemes.ts';
-import { largestBody, readDelivery, type SourceSettings } from '../signatures/sources.ts';
-import { ACKNOWLEDGED, TEXT_TYPE, webhookErrors } from './options.ts';
+import type { Refusal } from '../signatures/schemes.ts';
+import { readDelivery, type SourceSettings } from '../signatures/sources.ts';
 
 /** Options of the receiver. */
 interface ReceiverOptions extends Pick<ReceiverParts, 'inbox' | 'work' | 'refused'> {
@@ -48,6 +49,12 @@ export const RECEIVER_PATH = '/webhook';
 function bodyLimitOf(source: SourceSettings, { maxBodyBytes, maxBytesInFlight }: ReceiverOptions): number {
   const limit = source.maxBodyBytes ?? Math.max(maxBodyBytes, largestBody(source.scheme));
   return Math.min(limit, Math.max(maxBodyBytes, Math.floor(maxBytesInFlight * LIMITS.largeBodies)));
+}
+
+/** The largest body that a scheme's usual sender sends, in bytes; 0 if unknown. */
+function largestBody(scheme: SchemeName): number {
+  // GitHub caps its payloads at 25 MB (docs.github.com, "Webhook events and payloads").
+  return scheme === 'github' ? 25 * 1024 * 1024 : 0;
 }
 
 /**
@@ -181,7 +188,7 @@ function sourceEndpoint(source: SourceSettings, parts: ReceiverParts): Endpoint 
   };
 
   /** The body check of each request whose headers passed. */
-  const checks = new WeakMap<RequestContext, BodyCheck>();
+  const checks = new WeakMap<RequestContext, (body: Uint8Array) => Refusal | undefined>();
 
   return {
     bodyLimit: parts.bodyLimit,
@@ -234,3 +241,15 @@ export function tokenGuard(secrets: () => readonly string[]): TokenGuard {
     throw new HttpProblem(401, 'WRONG_TOKEN', 'Unauthorized', { headers: { connection: 'close' } });
   };
 }
+
+/** Every reply of this door is plain text (CONTRACT.md#webhook-receipt). */
+export const TEXT_TYPE = 'text/plain; charset=utf-8';
+
+/** The reply to a stored delivery (CONTRACT.md#webhook-receipt). */
+export const ACKNOWLEDGED = 'Webhook received';
+
+/** A refusal of this door is its message as plain text. */
+export const webhookErrors: ErrorFormat = {
+  contentType: TEXT_TYPE,
+  body: (problem) => problem.message,
+};

@@ -1,7 +1,7 @@
 import type { ErrorCode } from '../core/error-codes.ts';
 import { type ApiOperation, type ApiParameter, type DoorApi, text } from '../http/openapi.ts';
 import type { SourceSettings } from '../signatures/sources.ts';
-import { ACKNOWLEDGED, TEXT_TYPE } from './options.ts';
+import { ACKNOWLEDGED, TEXT_TYPE } from './receiver.ts';
 
 const BODY = [
   'BODY_TOO_LARGE',

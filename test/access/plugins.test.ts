@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import Fastify from 'fastify';
-import { tokenDigest } from '../../src/access/authentication.ts';
+import { tokenDigest } from '../../src/access/policy.ts';
 import { graphql } from '../../src/graphql/graphql.ts';
 import { usersSchema } from '../../src/graphql/users-schema.ts';
 import { LocalUserFeed } from '../../src/relations/events.ts';

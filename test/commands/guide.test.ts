@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
 import { loadConfig } from '../../src/config/load.ts';
-import { readWebhookSettings } from '../../src/webhook/options.ts';
+import { readWebhookSettings } from '../../src/webhook/webhook.ts';
 import { startPortico } from '../support/portico-process.ts';
 import { startTestService } from '../support/service.ts';
 import {

@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { promisify } from 'node:util';
 import { parse } from 'yaml';
 import { loadConfig } from '../../src/config/load.ts';
-import { readWebhookSettings } from '../../src/webhook/options.ts';
+import { readWebhookSettings } from '../../src/webhook/webhook.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { type Block, blocks, ROOT } from './documents.ts';
 

@@ -12,8 +12,7 @@ import type { DatabaseUserStore } from '../../src/relations/user-stores.ts';
 import { restErrors } from '../../src/rest/messages.ts';
 import { rest } from '../../src/rest/rest.ts';
 import { openLog } from '../../src/telemetry/log.ts';
-import { webhookErrors } from '../../src/webhook/options.ts';
-import { RECEIVER_PATH, receiver } from '../../src/webhook/receiver.ts';
+import { RECEIVER_PATH, receiver, webhookErrors } from '../../src/webhook/receiver.ts';
 import { type Asked, keepConnection } from '../support/connections.ts';
 import { captureLog } from '../support/log-capture.ts';
 

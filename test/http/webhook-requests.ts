@@ -1,6 +1,5 @@
-import { hmac, timestampAndBody } from '../../src/signatures/hmac.ts';
+import { github, hmac, slack, stripe, timestampAndBody, token } from '../../src/signatures/hmac.ts';
 import { standard } from '../../src/signatures/standard.ts';
-import { github, slack, stripe, token } from '../../src/signatures/stripe.ts';
 import type { Line, OddRequests } from '../support/odd-requests.ts';
 import { brokenBodies, JSON_LABEL } from './door-requests.ts';
 

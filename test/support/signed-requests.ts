@@ -1,5 +1,5 @@
 import type { SecretResolver } from '../../src/config/secrets.ts';
-import type { Refusal, RequestHeaders, Verifier } from '../../src/signatures/schemes.ts';
+import type { Refusal, RequestHeaders, Scheme } from '../../src/signatures/schemes.ts';
 import { readSources } from '../../src/signatures/sources.ts';
 
 const resolve: SecretResolver = {
@@ -19,7 +19,12 @@ export function readConfigured(value: unknown) {
 export type Verdict = { readonly ok: true } | { readonly ok: false; readonly reason: Refusal };
 
 /** Checks a whole request at once. `now` is in milliseconds since the epoch. */
-export function verify(verifier: Verifier, headers: RequestHeaders, body: Uint8Array, now: number): Verdict {
+export function verify(
+  verifier: ReturnType<Scheme['verifier']>,
+  headers: RequestHeaders,
+  body: Uint8Array,
+  now: number,
+): Verdict {
   const step = verifier(headers, now);
   const reason = typeof step === 'function' ? step(body) : step;
   return reason === undefined ? { ok: true } : { ok: false, reason };

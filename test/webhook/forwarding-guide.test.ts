@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { loadConfig } from '../../src/config/load.ts';
 import { createJobPlan } from '../../src/inbox/job-plan.ts';
-import { readWebhookSettings } from '../../src/webhook/options.ts';
+import { readWebhookSettings } from '../../src/webhook/webhook.ts';
 import { FORWARD_SECRET, startReceiver } from '../support/forward-receiver.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { engineUrls, startWebhooks } from '../support/webhook-service.ts';

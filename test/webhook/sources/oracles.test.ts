@@ -4,8 +4,8 @@ import { sign as githubSign, verify as githubVerify, verifyWithFallback } from '
 import fc from 'fast-check';
 import { Webhook } from 'standardwebhooks';
 import Stripe from 'stripe';
+import { github, stripe } from '../../../src/signatures/hmac.ts';
 import { standard } from '../../../src/signatures/standard.ts';
-import { github, stripe } from '../../../src/signatures/stripe.ts';
 import { rounds } from '../../support/proof-settings.ts';
 import { verify } from '../../support/signed-requests.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createSecretResolver } from '../config/secrets.ts';
-import { readDeadAlert } from './alerts.ts';
+import { readDeadAlert } from './producers.ts';
 
 const SECRET = `whsec_${Buffer.alloc(24, 1).toString('base64')}`;
 

@@ -168,8 +168,6 @@ export class DeliveryIds {
  * it.
  */
 export const QUARANTINE_CRASHES = 2;
-/** A job with this many crashes is dead. */
-export const MAX_CRASHES = 5;
 
 /** The highest priority of a delivery. */
 export const MAX_PRIORITY = 100;
@@ -318,7 +316,7 @@ export function receivedDelivery(
 }
 
 /** Writes one log entry: a message, or fields and a message. */
-export interface HandlerLogMethod {
+interface HandlerLogMethod {
   (message: string): void;
   (fields: Readonly<Record<string, unknown>>, message: string): void;
 }
@@ -357,10 +355,12 @@ export type DeliveryHandler = (delivery: Delivery, context: HandlerContext) => v
 
 const OWN = 'portico:';
 
-export const SCHEDULE_SOURCE = `${OWN}schedule`;
-export const ALERT_SOURCE = `${OWN}alert`;
-export const USERS_SOURCE = `${OWN}users`;
-export const ENQUEUE_SOURCE = `${OWN}enqueue`;
+export const OWN_SOURCES = {
+  schedule: `${OWN}schedule`,
+  alert: `${OWN}alert`,
+  users: `${OWN}users`,
+  enqueue: `${OWN}enqueue`,
+} as const;
 
 /**
  * Whether the service itself, or a program through the database, created a delivery, rather than an HTTP

@@ -15,7 +15,6 @@ import {
 import { headersOf, parseDeliveryBody } from './delivery-body.ts';
 import type { Target } from './dispatch/target.ts';
 import type { ReplayPlan } from './operations.ts';
-import type { Schedule } from './schedules.ts';
 
 /** Defaults for targets. Times are in milliseconds. */
 export type TargetDefaults = Pick<
@@ -138,7 +137,7 @@ export function sentName(layout: Pick<SourceLayout, 'events'>, event: string): s
 export function unreachableHandlers(
   handlers: Handlers,
   sources: readonly Renaming[],
-  schedules: readonly Pick<Schedule, 'event'>[],
+  schedules: readonly { readonly event: string }[],
   path: string,
 ): readonly string[] {
   return [...handlers.keys()].flatMap((name) => {

@@ -3,8 +3,10 @@ import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { HealthRegistry } from '../telemetry/health.ts';
 import { Metrics } from '../telemetry/metrics.ts';
-import { addBacklogMetrics, addClockMetrics, type BacklogCheckOptions, backlogCheck } from './health.ts';
+import { addInboxMetrics, backlogCheck } from './health.ts';
 import type { Backlog } from './inbox.ts';
+
+type BacklogCheckOptions = Parameters<typeof backlogCheck>[1];
 
 describe('backlog check', () => {
   const NOW = 1_000_000;
@@ -101,7 +103,7 @@ describe('backlog check', () => {
     };
     const inbox = { backlog: () => ({ open: 0, oldestAt: undefined, dead: 0 }), clock };
     using metrics = new Metrics();
-    addClockMetrics(metrics, inbox);
+    addInboxMetrics(metrics, inbox);
     for (let i = 0; i < 3; i++) {
       await backlogCheck(inbox, { thresholdMs: 1 }).check(AbortSignal.timeout(1_000));
       for (const series of metrics.meter('webhook.clock.skew')?.series() ?? []) series.measure();
@@ -121,7 +123,7 @@ describe('backlog metrics', () => {
     using metrics = new Metrics();
     let asked = 0;
     const backlog = () => ({ open: ++asked, oldestAt: 1_000, dead: 2 });
-    addBacklogMetrics(metrics, { backlog }, () => 3_500);
+    addInboxMetrics(metrics, { backlog, clock: Date.now }, () => 3_500);
     assert.equal(asked, 0, 'only when somebody looks');
     for (let i = 0; i < 3; i++) assert.deepEqual(read(metrics), [1, 2.5, 2]);
     assert.equal(asked, 1);
@@ -130,7 +132,11 @@ describe('backlog metrics', () => {
   test('nothing waits: the age is 0, as it is when a clock was put back', () => {
     for (const oldestAt of [undefined, 9_000]) {
       using metrics = new Metrics();
-      addBacklogMetrics(metrics, { backlog: () => ({ open: 0, oldestAt, dead: 0 }) }, () => 1_000);
+      addInboxMetrics(
+        metrics,
+        { backlog: () => ({ open: 0, oldestAt, dead: 0 }), clock: Date.now },
+        () => 1_000,
+      );
       assert.deepEqual(read(metrics), [0, 0, 0]);
     }
   });
@@ -148,7 +154,7 @@ describe('backlog metrics', () => {
     ];
     for (const [backlog, expected] of answers) {
       using metrics = new Metrics();
-      addBacklogMetrics(metrics, { backlog });
+      addInboxMetrics(metrics, { backlog, clock: Date.now });
       assert.deepEqual(read(metrics), [Number.NaN, Number.NaN, Number.NaN]);
       await new Promise(setImmediate);
       assert.deepEqual(read(metrics), expected);

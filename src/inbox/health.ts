@@ -4,7 +4,7 @@ import { sharedReading } from '../telemetry/meters.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import type { Backlog, Inbox } from './inbox.ts';
 
-export interface BacklogCheckOptions {
+interface BacklogCheckOptions {
   /** The check is DOWN while an open delivery is older than this, in milliseconds. */
   readonly thresholdMs: number;
   /** Dead jobs are reported in words if there are more than this. Default: 0. */
@@ -71,19 +71,14 @@ function inWords(dead: number, threshold: number): string {
 /** Counting a long backlog is slow, so a reading is reused for this long, in milliseconds. */
 const MAX_AGE = 5_000;
 
-/** Adds the meters of the backlog and of the database's clock. */
-export function addInboxMetrics(metrics: Metrics, inbox: Pick<Inbox, 'backlog' | 'clock'>): void {
-  addBacklogMetrics(metrics, inbox);
-  addClockMetrics(metrics, inbox);
-}
-
 /**
- * Adds the gauges of the backlog. With an asynchronous engine they show its last answer, and NaN before the
- * first one and after a failure. `now` is a clock in milliseconds since the epoch.
+ * Adds the gauges of the backlog and of the difference between the clocks of this process and of the store.
+ * With an asynchronous engine they show its last answer, and NaN before the first one and after a failure.
+ * `now` is a clock in milliseconds since the epoch.
  */
-export function addBacklogMetrics(
+export function addInboxMetrics(
   metrics: Metrics,
-  inbox: Pick<Inbox, 'backlog'>,
+  inbox: Pick<Inbox, 'backlog' | 'clock'>,
   now: () => number = Date.now,
 ): void {
   let last: Backlog | undefined;
@@ -106,13 +101,7 @@ export function addBacklogMetrics(
     oldestAt === undefined ? 0 : Math.max(0, now() - oldestAt) / 1_000,
   );
   gauge('webhook.dead', undefined, 'Dead jobs, which are not retried', ({ dead }) => dead);
-}
 
-/**
- * Adds the gauge of the difference between the clocks of this process and of the store. It is NaN before the
- * first answer and after a failure.
- */
-export function addClockMetrics(metrics: Metrics, inbox: Pick<Inbox, 'clock'>): void {
   const skew = ClockSkew.of(inbox);
   let ahead = Number.NaN;
   const description = 'How far the clock of this process is ahead of that of the database';

@@ -248,7 +248,7 @@ export interface Answer {
 }
 
 /** What is recorded about an attempt besides its outcome. */
-export interface AttemptTrace {
+interface AttemptTrace {
   /** In milliseconds. */
   readonly duration: number;
   /** Null for a handler, and if no answer arrived. */
@@ -256,12 +256,6 @@ export interface AttemptTrace {
   /** Maximum number of history entries to keep for the job; the oldest are removed. */
   readonly kept: number;
 }
-
-/** Default number of history entries that a job keeps. */
-export const KEPT_ATTEMPTS = 20;
-
-/** Maximum size of the kept part of an answer, in bytes. */
-export const MAX_ANSWER = 1_024;
 
 /** One ended attempt of a job. Times are in milliseconds since the epoch. */
 export interface AttemptEntry {
@@ -339,12 +333,6 @@ export interface RelayStore {
   /** Removes the place, because no process makes deliveries of events any more. */
   end(): Promise<void>;
 }
-
-/**
- * The place is moved at least this often, even to itself, in milliseconds: well within the shortest
- * retention.
- */
-export const RELAY_SIGN = 10 * 60_000;
 
 /** Jobs of a target that died since the last alert about it. */
 export interface DeadLetters {

@@ -14,8 +14,9 @@ import {
   deliveryRules,
   guardedTarget,
   hasTarget,
-  type RulesConfig,
 } from './job-plan.ts';
+
+type RulesConfig = Parameters<typeof deliveryRules>[0];
 
 describe('guarded target', () => {
   const { signal } = new AbortController();

@@ -14,10 +14,10 @@ import {
   isCalled,
   MAX_PRIORITY,
   type NewJob,
+  OWN_SOURCES,
   parseIsoTime,
   type ReceivedDelivery,
   receivedDelivery,
-  USERS_SOURCE,
 } from './delivery.ts';
 import { parseDeliveryBody } from './delivery-body.ts';
 import type { Target } from './dispatch/target.ts';
@@ -91,7 +91,7 @@ export function createJobPlan(
     const { event, source } = delivery;
     const asked = new AskedDelivery(delivery, body);
     const jobs: NewJob[] = [];
-    const handler = source === USERS_SOURCE ? undefined : handlerOf(delivery, ofHandlers);
+    const handler = source === OWN_SOURCES.users ? undefined : handlerOf(delivery, ofHandlers);
     const handled = handler && jobOf(handler, delivery, asked.calledBy(handler.event ?? event));
     if (handled !== undefined) jobs.push(handled);
     for (const route of ofForwards) {
@@ -120,7 +120,7 @@ function isOf(
   names: EventNames,
   source: string,
 ): boolean {
-  if (source === USERS_SOURCE) return users.some((change) => names.event === `user.${change}`);
+  if (source === OWN_SOURCES.users) return users.some((change) => names.event === `user.${change}`);
   return events === undefined ? users.length === 0 : events.some((event) => isCalled(names, event));
 }
 
@@ -158,7 +158,7 @@ export function guardedTarget(
 /**
  * The configured rules of a handler or forward address: which deliveries it gets, in which order and when.
  */
-export interface RulesConfig {
+interface RulesConfig {
   readonly when?: DeliveryFilter | undefined;
   readonly order?: string | DeliveryKey | undefined;
   /** A number is the priority of the target itself and no rule for its deliveries. */

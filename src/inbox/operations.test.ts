@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { type DeliveryDetail, type DetailView, detailJson, readCount, readFilter } from './operations.ts';
+import { type DeliveryDetail, detailJson, readCount, readFilter } from './operations.ts';
+
+type DetailView = Parameters<typeof detailJson>[1];
 
 describe('delivery query', () => {
   const NOW = Date.UTC(2026, 0, 31, 12);

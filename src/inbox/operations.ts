@@ -224,7 +224,7 @@ export async function* deliveryPages(
 }
 
 /** Which details of a delivery are shown. */
-export interface DetailView {
+interface DetailView {
   /** Whether to show the body, the headers, the answers and the errors. */
   readonly shown: boolean;
   /** A longer body is cut and encoded in base64. In bytes. */
@@ -340,7 +340,7 @@ export const REFUSALS = {
   settled: 'The delivery has no open or dead jobs',
 } as const;
 
-export type Refusal = keyof typeof REFUSALS;
+type Refusal = keyof typeof REFUSALS;
 
 /** What operators can do to deliveries. */
 export const ACTIONS = {

@@ -2,14 +2,9 @@ import { Cron } from 'croner';
 import { readObject, sluggedOf } from '../config/schema/fields.ts';
 import { scheduleSchema } from '../config/schema/webhook.ts';
 import { quote } from '../core/text.ts';
-import {
-  type DeliveryFacts,
-  DeliveryIds,
-  type NewDelivery,
-  type NewJob,
-  SCHEDULE_SOURCE,
-} from './delivery.ts';
+import { DeliveryIds, type NewDelivery, OWN_SOURCES } from './delivery.ts';
 import type { Appended, Inbox } from './inbox.ts';
+import type { JobPlan } from './job-plan.ts';
 
 /** The planned times of a schedule, in milliseconds since the epoch. */
 interface Timetable {
@@ -32,9 +27,6 @@ export interface Schedule {
   readonly grace: number;
 }
 
-/** Decides which jobs a delivery gets, from its facts and its parsed body. */
-type Plan = (delivery: DeliveryFacts, body: unknown) => readonly NewJob[];
-
 /**
  * The delivery of a schedule for a planned time. Both form its dedup key, so a second one is a duplicate even
  * if a clock that was set back moved the checkpoint.
@@ -42,12 +34,12 @@ type Plan = (delivery: DeliveryFacts, body: unknown) => readonly NewJob[];
 function scheduledDelivery(
   { name, event, data }: Schedule,
   planned: number,
-  plan: Plan,
+  plan: JobPlan,
   { id, receivedAt }: Pick<NewDelivery, 'id' | 'receivedAt'>,
 ): NewDelivery {
   const plannedAt = new Date(planned).toISOString();
   const body = { event, data: { ...data, schedule: name, plannedAt } };
-  const facts = { id, source: SCHEDULE_SOURCE, event, dataPointer: '/data', receivedAt };
+  const facts = { id, source: OWN_SOURCES.schedule, event, dataPointer: '/data', receivedAt };
   return {
     ...facts,
     contentType: 'application/json',
@@ -60,8 +52,7 @@ function scheduledDelivery(
 interface SchedulerOptions {
   readonly inbox: Pick<Inbox, 'checkpoints'>;
   readonly schedules: readonly Schedule[];
-  /** Decides which jobs a delivery gets. */
-  plan(delivery: DeliveryFacts, body: unknown): readonly NewJob[];
+  readonly plan: JobPlan;
   /** Called with each delivery that this process has stored. */
   onAppended(delivery: NewDelivery, appended: Appended): void;
   /** Called if the last planned time was missed by more than the schedule's grace. */

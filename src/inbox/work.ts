@@ -4,7 +4,6 @@ import type { UserEventFeed } from '../relations/events.ts';
 import type { SourceSettings } from '../signatures/sources.ts';
 import { standard } from '../signatures/standard.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
-import { ALERT_TARGET } from './alerts.ts';
 import {
   type ClaimedJob,
   type DeliveryFacts,
@@ -23,10 +22,10 @@ import { Network } from './forward/addresses.ts';
 import { createPoster, type ForwardSettings, forwardTarget } from './forward/forward.ts';
 import { addInboxMetrics } from './health.ts';
 import type { Appended, Inbox } from './inbox.ts';
-import { isolatedTarget, type ThreadOptions, ThreadPool } from './isolate/isolated.ts';
+import { isolatedTarget, ThreadPool } from './isolate/isolated.ts';
 import { createJobPlan, guardedTarget, hasTarget } from './job-plan.ts';
 import type { ReplayPlan } from './operations.ts';
-import { createProducers, type ProducerSettings } from './producers.ts';
+import { ALERT_TARGET, createProducers, type ProducerSettings } from './producers.ts';
 
 /** What runs deliveries, and what stores them without a sender. */
 export interface WorkSettings extends ProducerSettings {
@@ -56,7 +55,7 @@ interface WorkOptions extends WorkSettings {
   /** The changes of the database's users, for forward addresses that subscribe to them. */
   readonly userFeed?: UserEventFeed | undefined;
   /** Options of the threads of isolated handlers; without it no handler is isolated. */
-  readonly isolation?: Omit<ThreadOptions, 'log'> | undefined;
+  readonly isolation?: Omit<ConstructorParameters<typeof ThreadPool>[0], 'log'> | undefined;
   /** The log; each delivery logs to a child of it. */
   readonly log: HandlerLog & { child(bindings: Record<string, unknown>): HandlerLog };
   readonly events: Events;

@@ -1,4 +1,4 @@
-import { DeliveryIds, ENQUEUE_SOURCE } from '../inbox/delivery.ts';
+import { DeliveryIds, OWN_SOURCES } from '../inbox/delivery.ts';
 import { ENQUEUE_IN_POSTGRES, storable } from './postgres/text.ts';
 
 /** A delivery that a program enqueues in its own transaction. */
@@ -48,14 +48,14 @@ export function enqueue(
     return connection.query(text, values).then(() => id);
   }
   const { id, event, body, receivedAt, dedupKey } = rowOf(delivery);
-  connection.prepare(INSERT).run(id, ENQUEUE_SOURCE, event, body, receivedAt, dedupKey);
+  connection.prepare(INSERT).run(id, OWN_SOURCES.enqueue, event, body, receivedAt, dedupKey);
   return id;
 }
 
 /** The statement that `enqueue` runs on PostgreSQL. It also notifies the services at the commit. */
 export function enqueueStatement(delivery: DeliveryToEnqueue): EnqueueStatement {
   const { id, event, body, receivedAt, dedupKey } = rowOf(delivery);
-  const values = [id, ENQUEUE_SOURCE, storable(event), body, receivedAt, storable(dedupKey)];
+  const values = [id, OWN_SOURCES.enqueue, storable(event), body, receivedAt, storable(dedupKey)];
   return { id, text: ENQUEUE_IN_POSTGRES, values };
 }
 

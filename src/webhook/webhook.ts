@@ -10,7 +10,6 @@ import type {
   SourcesConfig,
 } from '../config/schema/webhook.ts';
 import { createSecretResolver, type SecretResolver } from '../config/secrets.ts';
-import { readDeadAlert } from '../inbox/alerts.ts';
 import type { DeliveryHandler } from '../inbox/delivery.ts';
 import { unreachableHandlers } from '../inbox/event-names.ts';
 import { createEvents } from '../inbox/events.ts';
@@ -18,6 +17,7 @@ import { readForwards } from '../inbox/forward/forward.ts';
 import type { Inbox } from '../inbox/inbox.ts';
 import { isolationProblems } from '../inbox/isolate/isolated.ts';
 import type { ReplayPlan } from '../inbox/operations.ts';
+import { readDeadAlert } from '../inbox/producers.ts';
 import { readSchedules } from '../inbox/schedules.ts';
 import { createReplayPlan, createWork, type WorkSettings } from '../inbox/work.ts';
 import { readSources, type SourceSettings } from '../signatures/sources.ts';

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { SETTLING, storeAlerts } from '../../src/inbox/alerts.ts';
 import type { NewDelivery } from '../../src/inbox/delivery.ts';
 import { DeliveryIds } from '../../src/inbox/delivery.ts';
 import type { Inbox } from '../../src/inbox/inbox.ts';
+import { SETTLING, storeAlerts } from '../../src/inbox/producers.ts';
 import type { Database } from '../../src/sql/database.ts';
 import { LATER } from '../support/claim-jobs.ts';
 import { engines } from '../support/databases.ts';

@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { ClaimedJob, NewDelivery } from '../../src/inbox/delivery.ts';
-import type { AttemptTrace, Inbox, Outcome } from '../../src/inbox/inbox.ts';
+import type { Inbox, Outcome } from '../../src/inbox/inbox.ts';
 import { claim, LATER, LEASE_END } from '../support/claim-jobs.ts';
 import { engines } from '../support/databases.ts';
 import { NOW, newDelivery } from '../support/new-delivery.ts';
+
+type AttemptTrace = NonNullable<Outcome['trace']>;
 
 const trace = (changes: Partial<AttemptTrace> = {}): AttemptTrace => ({
   duration: 40,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { describe, type TestContext, test } from 'node:test';
-import { addClockMetrics, backlogCheck } from '../../src/inbox/health.ts';
+import { addInboxMetrics, backlogCheck } from '../../src/inbox/health.ts';
 import { openDatabase } from '../../src/sql/open.ts';
 import { Metrics } from '../../src/telemetry/metrics.ts';
 import { engines } from '../support/databases.ts';
@@ -43,7 +43,7 @@ for (const [engine, open] of Object.entries(engines)) {
       await using database = await open();
       const { inbox } = database.current;
       using metrics = new Metrics();
-      addClockMetrics(metrics, inbox);
+      addInboxMetrics(metrics, inbox);
       setClock(t, -HOUR);
       const read = () => {
         const [series] = [...(metrics.meter('webhook.clock.skew')?.series() ?? [])];

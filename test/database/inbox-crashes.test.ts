@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { MAX_CRASHES } from '../../src/inbox/delivery.ts';
+import { MAX_CRASHES } from '../../src/inbox/dispatch/worker.ts';
 import type { Inbox } from '../../src/inbox/inbox.ts';
 import { ids, LATER } from '../support/claim-jobs.ts';
 import { engines } from '../support/databases.ts';

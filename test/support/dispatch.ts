@@ -1,7 +1,9 @@
 import type { ClaimedJob } from '../../src/inbox/delivery.ts';
-import { Dispatcher, type DispatcherOptions } from '../../src/inbox/dispatch/dispatcher.ts';
+import { Dispatcher } from '../../src/inbox/dispatch/dispatcher.ts';
 import type { Target } from '../../src/inbox/dispatch/target.ts';
 import type { Inbox } from '../../src/inbox/inbox.ts';
+
+type DispatcherOptions = ConstructorParameters<typeof Dispatcher>[0];
 
 /** Starts a dispatcher of the target `t`, with what it reports; disposing of it stops it. */
 export function startDispatcher(

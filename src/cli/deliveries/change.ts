@@ -12,7 +12,6 @@ import {
   type DeliverySummary,
   deliveryPages,
   REFUSALS,
-  type Refusal,
 } from '../../inbox/operations.ts';
 import { type CommandArguments, readArguments } from '../arguments.ts';
 import {
@@ -37,6 +36,8 @@ import {
 } from '../terminal.ts';
 import { eventText } from './cells.ts';
 import { FILTER_OPTIONS, filterOf, NAMING, TIME_OPTIONS } from './filter.ts';
+
+type Refusal = keyof typeof REFUSALS;
 
 const DEAD = { '--dead': 'All dead deliveries; the same as --status dead.' };
 

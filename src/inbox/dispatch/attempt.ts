@@ -12,8 +12,7 @@ import {
   traceContextOf,
 } from '../../telemetry/opentelemetry.ts';
 import type { ClaimedJob } from '../delivery.ts';
-import type { Outcome } from '../inbox.ts';
-import { type Answer, KEPT_ATTEMPTS } from '../inbox.ts';
+import type { Answer, Outcome } from '../inbox.ts';
 import { AttemptError, backoff, type Target, UncountedError } from './target.ts';
 
 /** Longer error messages are cut before they are stored, in characters. */
@@ -28,13 +27,11 @@ export interface Ended {
 /** The end of an attempt that does not count. */
 export const RELEASED: Ended = { outcome: { kind: 'released' } };
 
+/** Default number of history entries that a job keeps. */
+const KEPT_ATTEMPTS = 20;
+
 /** The attempt that the running code belongs to. */
 const current = new AsyncLocalStorage<Attempt>();
-
-/** The attempt whose target caused the running code, such as a process event; undefined if unknown. */
-export function currentAttempt(): Attempt | undefined {
-  return current.getStore();
-}
 
 const DONE: Outcome = { kind: 'done' };
 
@@ -76,6 +73,11 @@ export class Attempt {
     this.leaseUntil = leaseUntil;
     this.#target = target;
     this.#onOverdue = onOverdue;
+  }
+
+  /** The attempt whose target caused the running code, such as a process event; undefined if unknown. */
+  static get current(): Attempt | undefined {
+    return current.getStore();
   }
 
   get leaseLost(): boolean {

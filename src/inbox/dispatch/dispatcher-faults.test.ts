@@ -6,8 +6,10 @@ import { temporaryFolder } from '../../../test/support/temporary-folder.ts';
 import { waitFor } from '../../../test/support/wait-for.ts';
 import { openDatabase } from '../../sql/open.ts';
 import type { Inbox } from '../inbox.ts';
-import { Dispatcher, type DispatcherOptions } from './dispatcher.ts';
+import { Dispatcher } from './dispatcher.ts';
 import type { Target } from './target.ts';
+
+type DispatcherOptions = ConstructorParameters<typeof Dispatcher>[0];
 
 // What happens to jobs when the store, a process or a listener fails.
 

@@ -5,9 +5,11 @@ import { waitFor } from '../../../test/support/wait-for.ts';
 import type { Database } from '../../sql/database.ts';
 import { openDatabase } from '../../sql/open.ts';
 import type { ClaimedJob } from '../delivery.ts';
-import { Dispatcher, type DispatcherOptions } from './dispatcher.ts';
+import { Dispatcher } from './dispatcher.ts';
 import { HandlingShare } from './handling-share.ts';
 import { AttemptError, type Target } from './target.ts';
+
+type DispatcherOptions = ConstructorParameters<typeof Dispatcher>[0];
 
 const never = new AbortController().signal;
 const RECEIVED = 1_700_000_000_000;

@@ -1,14 +1,18 @@
+import { randomBytes } from 'node:crypto';
+import { hostname } from 'node:os';
 import type { NewDelivery } from '../delivery.ts';
 import type { Appended, Inbox } from '../inbox.ts';
-import { currentAttempt } from './attempt.ts';
+import { Attempt } from './attempt.ts';
 import { HandlingShare } from './handling-share.ts';
 import { ClaimedBytes } from './held-attempts.ts';
-import { Leases, processName } from './leases.ts';
+import { Leases } from './leases.ts';
 import { PeriodicTask } from './periodic-task.ts';
 import type { Target } from './target.ts';
-import { type Slot, Worker, type WorkerEvents } from './worker.ts';
+import { Worker, type WorkerEvents } from './worker.ts';
 
-export interface DispatcherOptions {
+type Slot = NonNullable<ReturnType<Worker['reserve']>>;
+
+interface DispatcherOptions {
   readonly inbox: Inbox;
   readonly targets: readonly Target[];
   readonly events: WorkerEvents;
@@ -156,7 +160,7 @@ export class Dispatcher {
    * context is still that of the attempt that caused it: that attempt fails, and all others are released.
    */
   async crash(error: unknown): Promise<void> {
-    const culprit = currentAttempt();
+    const culprit = Attempt.current;
     void this.#polls.stop();
     await Promise.all([...this.#workers.values()].map((worker) => worker.crash(error, culprit)));
   }
@@ -184,4 +188,15 @@ export class Dispatcher {
     const target = due[Math.floor(Math.random() * due.length)];
     if (target !== undefined) this.#workers.get(target)?.wakeForQuarantined();
   }
+}
+
+/** Longer host names are cut, in characters. */
+const MAX_HOST = 64;
+
+/**
+ * A name for this process in leases and attempts: host name and process id for people, and a random part that
+ * makes it unique, because containers can share both.
+ */
+function processName(): string {
+  return `${hostname().slice(0, MAX_HOST)}:${process.pid}:${randomBytes(6).toString('hex')}`;
 }

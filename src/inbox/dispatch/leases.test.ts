@@ -2,7 +2,9 @@ import assert from 'node:assert/strict';
 import { randomUUIDv7 } from 'node:crypto';
 import { test } from 'node:test';
 import { openDatabase } from '../../sql/open.ts';
-import { Heartbeat, type HeartbeatOptions } from './leases.ts';
+import { Heartbeat } from './leases.ts';
+
+type HeartbeatOptions = ConstructorParameters<typeof Heartbeat>[0];
 
 const NOW = 1_700_000_000_000;
 const GRACE = 900;

@@ -1,5 +1,3 @@
-import { randomBytes } from 'node:crypto';
-import { hostname } from 'node:os';
 import type { ClaimedJob } from '../delivery.ts';
 import type { Inbox } from '../inbox.ts';
 import type { Attempt } from './attempt.ts';
@@ -126,7 +124,7 @@ export class Leases {
   }
 }
 
-export interface HeartbeatOptions {
+interface HeartbeatOptions {
   readonly inbox: Pick<Inbox, 'recordHeartbeat' | 'expireOrphans'>;
   /** The targets that this process runs. */
   readonly targets: readonly string[];
@@ -197,15 +195,4 @@ export class Heartbeat {
     }
     return jobs;
   }
-}
-
-/** Longer host names are cut, in characters. */
-const MAX_HOST = 64;
-
-/**
- * A name for this process in leases and attempts: host name and process id for people, and a random part that
- * makes it unique, because containers can share both.
- */
-export function processName(): string {
-  return `${hostname().slice(0, MAX_HOST)}:${process.pid}:${randomBytes(6).toString('hex')}`;
 }

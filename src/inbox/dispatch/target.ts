@@ -18,13 +18,6 @@ export class AttemptError extends Error {
 /** Thrown by a target that failed for reasons unrelated to the delivery: the attempt does not count. */
 export class UncountedError extends AttemptError {}
 
-/** Thrown by a target that has sent nothing because the process stops. */
-export class NotSentError extends UncountedError {
-  constructor(host: string) {
-    super(`nothing was sent to ${host}, because the process stops`);
-  }
-}
-
 /** A handler or forward address that runs the jobs of its name. Times are in milliseconds. */
 export interface Target {
   readonly name: string;

@@ -1,5 +1,5 @@
 import type { MaybePromise } from '../../core/maybe-promise.ts';
-import { type ClaimedJob, MAX_CRASHES } from '../delivery.ts';
+import type { ClaimedJob } from '../delivery.ts';
 import type { Inbox, Outcome } from '../inbox.ts';
 import { Attempt, type Ended, RELEASED } from './attempt.ts';
 import type { HandlingShare } from './handling-share.ts';
@@ -35,7 +35,7 @@ interface WorkerOptions {
 }
 
 /** A slot for a job that is about to be stored. Exactly one of its methods must be called, once. */
-export interface Slot {
+interface Slot {
   /** Starts the job, which was stored as claimed. */
   begin(job: ClaimedJob): void;
   /** Frees the slot: the job was not stored, or is left to a claim. */
@@ -60,6 +60,9 @@ const NEXT_BODY = 1024 * 1024;
  * their turn.
  */
 const MAX_RUN = 32;
+
+/** A job with this many crashes is dead. */
+export const MAX_CRASHES = 5;
 
 /**
  * Runs the jobs of one target: those that it claims, some of them ahead (see `Prefetch`) so that handlers

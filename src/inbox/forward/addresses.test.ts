@@ -9,7 +9,7 @@ import { newDelivery } from '../../../test/support/new-delivery.ts';
 import { waitFor } from '../../../test/support/wait-for.ts';
 import { openDatabase } from '../../sql/open.ts';
 import { Dispatcher } from '../dispatch/dispatcher.ts';
-import { AttemptError, NotSentError } from '../dispatch/target.ts';
+import { AttemptError } from '../dispatch/target.ts';
 import {
   guardedLookup,
   HostResolver,
@@ -17,10 +17,12 @@ import {
   isPrivateHost,
   lookupSlots,
   Network,
-  type NetworkOptions,
+  NotSentError,
   PrivateAddressError,
 } from './addresses.ts';
 import { createPoster, forwardTarget } from './forward.ts';
+
+type NetworkOptions = NonNullable<ConstructorParameters<typeof Network>[0]>;
 
 /** A resolver of the system that knows these names, and never answers for those that begin with `dead`. */
 function system(names: Readonly<Record<string, readonly string[]>> = {}) {

@@ -1,7 +1,7 @@
 import type { LookupAddress } from 'node:dns';
 import type { ClientRequest } from 'node:http';
 import { BlockList, isIP, isIPv4, isIPv6, type LookupFunction } from 'node:net';
-import { AttemptError, NotSentError } from '../dispatch/target.ts';
+import { AttemptError, UncountedError } from '../dispatch/target.ts';
 
 type Addresses = readonly LookupAddress[];
 
@@ -128,6 +128,13 @@ export class HostResolver implements Disposable {
   }
 }
 
+/** Thrown by a target that has sent nothing because the process stops. */
+export class NotSentError extends UncountedError {
+  constructor(host: string) {
+    super(`nothing was sent to ${host}, because the process stops`);
+  }
+}
+
 /** A forward address is in a private network and `allowPrivate` is not set: protects against SSRF. */
 export class PrivateAddressError extends AttemptError {
   constructor(host: string) {
@@ -167,7 +174,7 @@ export function guardedLookup(resolver: HostResolver, allowPrivate: boolean): Lo
 }
 
 /** Options for opening connections. Times are in milliseconds. */
-export interface NetworkOptions extends ResolverOptions {
+interface NetworkOptions extends ResolverOptions {
   /** Maximum time to open a connection, including the look-up and TLS. Default: 5,000. */
   readonly connectTime?: number;
   /** How long to avoid a host that did not accept a connection in that time. Default: 5,000. */

@@ -11,7 +11,9 @@ import type { ClaimedJob } from '../delivery.ts';
 import { AttemptError } from '../dispatch/target.ts';
 import type { Answer } from '../inbox.ts';
 import { Network, PrivateAddressError } from './addresses.ts';
-import { createPoster, forwardTarget, type PosterOptions, readForwards, retryAfterMs } from './forward.ts';
+import { createPoster, forwardTarget, readForwards, retryAfterMs } from './forward.ts';
+
+type PosterOptions = Parameters<typeof createPoster>[0];
 
 describe('forward target', () => {
   const SECRETS = [1, 2].map((byte) => `whsec_${Buffer.alloc(24, byte).toString('base64')}`);

@@ -12,7 +12,7 @@ import { headersOf } from '../delivery-body.ts';
 import { ClaimRateLimit } from '../dispatch/claim-rate.ts';
 import { AttemptError, type Target } from '../dispatch/target.ts';
 import { limitsOf, type TargetDefaults } from '../event-names.ts';
-import { MAX_ANSWER } from '../inbox.ts';
+
 import { guardedLookup, isPrivateHost, type Network, PrivateAddressError } from './addresses.ts';
 import { CONNECTION_HEADERS, checkTransform, transformer } from './transform.ts';
 
@@ -158,7 +158,7 @@ interface Poster extends Disposable {
   post(post: Post): Promise<PostReply>;
 }
 
-export interface PosterOptions {
+interface PosterOptions {
   readonly network: Network;
   readonly allowPrivate: boolean;
   /** Timeout for the body of a reply in milliseconds. Default: 5,000. */
@@ -226,6 +226,9 @@ function forwardedHeaders(delivery: Pick<StoredDelivery, 'headers'>): DeliveryHe
 
 /** Maximum wait for the excerpt after the status, in milliseconds: recording the outcome waits for it. */
 const MAX_EXCERPT_WAIT = 500;
+
+/** Maximum size of the kept part of an answer, in bytes. */
+const MAX_ANSWER = 1_024;
 
 /**
  * The first kilobyte of a reply as text, or what has arrived when the reply ends, fails or is too slow. Never

@@ -6,19 +6,18 @@ import { type HandlerSpec, readHandlers } from '../../config/schema/code.ts';
 import { describeError } from '../../core/errors.ts';
 import { quote } from '../../core/text.ts';
 import { headersOfTrace, storedTraceFields } from '../../core/trace.ts';
-import type { HandlerLog, HandlerLogMethod } from '../delivery.ts';
+import type { HandlerLog } from '../delivery.ts';
 import { eventFields } from '../delivery.ts';
 import { deliveryOf } from '../event-names.ts';
-import { entryLength, UnreadEntries } from './isolated.ts';
 import {
   type Entry,
   errorOf,
   type Order,
   type Report,
   type ThreadData,
-  type Thrown,
   thrownOf,
-} from './messages.ts';
+  UnreadEntries,
+} from './isolated.ts';
 
 // The worker thread of isolated handlers: it handles one delivery at a time, so a crash of the thread affects
 // only that.
@@ -38,7 +37,7 @@ function report(message: Report): void {
 }
 
 /** Reports why the thread ends, once. */
-function ending(why: string, run = current.getStore(), error?: Thrown): void {
+function ending(why: string, run = current.getStore(), error?: ReturnType<typeof thrownOf>): void {
   if (saidWhy) return;
   saidWhy = true;
   report({ kind: 'ending', run, why, ...(error !== undefined && { error }) });
@@ -57,7 +56,7 @@ process.on('uncaughtException', onUnhandled).on('unhandledRejection', onUnhandle
 process.on('exit', (code) => ending(`process.exit(${code})`));
 
 function sendEntry(entry: Entry): void {
-  unreadEntries.wrote(entryLength(entry));
+  unreadEntries.wrote(entry);
   report({ kind: 'entry', entry });
 }
 
@@ -114,7 +113,7 @@ async function importHandlers(file: string): Promise<ReadonlyMap<string, Handler
  * The log of one delivery in a worker thread: `send` passes entries to the main thread, which writes them.
  */
 function threadLog(bindings: object, send: (entry: Entry) => void): HandlerLog {
-  const method = (level: keyof HandlerLog): HandlerLogMethod => {
+  const method = (level: keyof HandlerLog): HandlerLog['info'] => {
     return (first: unknown, second?: string) => {
       if (typeof first === 'string') return send(entryOf(level, bindings, first));
       const fields = first instanceof Error ? { err: first } : Object(first);

@@ -31,8 +31,6 @@ import { missingPostgres, startPostgres } from '../../test/support/postgres.ts';
 import { type Batch, batches } from './batches.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
-/** Its files share a browser. */
-const BROWSER = 'test/browser/';
 /** A file that imports it needs the built package, which is built once for all of them. */
 const PACKAGE = /\bfrom '[^']*\/support\/package\.ts'/;
 const SECONDS = join(import.meta.dirname, 'seconds.json');
@@ -134,11 +132,6 @@ if (selected.some((file) => PACKAGE.test(readFileSync(join(ROOT, file), 'utf8'))
 if ((await missingPostgres()) === undefined) {
   const server = cleanup.use(await startPostgres({ settings: { max_connections: CONNECTIONS } }));
   process.env.PORTICO_TEST_POSTGRES_PORT = String(server.port);
-}
-
-if (selected.some((file) => file.startsWith(BROWSER))) {
-  const { shareBrowser, skip } = await import('../../test/browser/support.ts');
-  if (skip === false) process.env.PORTICO_TEST_BROWSER = cleanup.use(await shareBrowser()).url;
 }
 
 const tests = run({ files: [...files], cwd: ROOT, concurrency: AT_ONCE, timeout: TIMEOUT });

@@ -3,13 +3,13 @@ import { execFile } from 'node:child_process';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
 import { startTestService } from '../support/service.ts';
-import { openBrowser, openPage, root, skip } from './support.ts';
+import { launchBrowser, openPage, root, skip } from './support.ts';
 
 test('the reference page shows all doors, sends a request, and asks nobody else', { skip }, async () => {
   await promisify(execFile)(process.execPath, ['scripts/build-pages.ts'], { cwd: root });
   await using service = await startTestService({ env: { MANAGEMENT_INCLUDE: 'docs,health' } });
   await service.listen();
-  await using browser = await openBrowser();
+  await using browser = await launchBrowser();
   await using context = await browser.newContext({ viewport: { width: 1280, height: 900 } });
   const { page, troubles } = await openPage(context, `${service.urls.management}/actuator/docs`);
   assert.equal(await page.title(), 'Portico: APIs');

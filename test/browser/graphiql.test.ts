@@ -8,7 +8,7 @@ import { layoutProblems, widthOf } from './layout.ts';
 import {
   documentedFields,
   drawn,
-  openBrowser,
+  launchBrowser,
   openPage,
   queryEditor,
   result,
@@ -31,7 +31,7 @@ describe('GraphiQL in a browser', { skip, timeout: 900_000 }, () => {
 
   before(async () => {
     await promisify(execFile)(process.execPath, ['scripts/build-pages.ts'], { cwd: root });
-    browser = opened.adopt(await openBrowser(), (each) => each.close());
+    browser = opened.adopt(await launchBrowser(), (each) => each.close());
     const server = opened.use(await startServer('/graphql'));
     const context = opened.use(await browser.newContext({ viewport: { width: 1280, height: 800 } }));
     shared = { server, ...(await openPage(context, server.url)) };

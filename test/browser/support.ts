@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { setTimeout } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { type Browser, type BrowserContext, chromium, type LaunchOptions, type Page } from 'playwright-core';
+import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
 import { startTestService } from '../support/service.ts';
 import { waitFor } from '../support/wait-for.ts';
 
@@ -93,9 +93,13 @@ export async function documentedFields(page: Page, type: string): Promise<readon
   return fields;
 }
 
-/** A browser in which no name resolves but what `rules` map: what a page wants from elsewhere fails. */
-function launchOptions(hosts: readonly string[], rules: readonly string[]): LaunchOptions {
-  return {
+/** Launches a browser in which no name resolves but `hosts` and what `rules` map: what a page wants from elsewhere fails. */
+export function launchBrowser(
+  hosts: readonly string[] = ['127.0.0.1'],
+  rules: readonly string[] = [],
+): Promise<Browser> {
+  const resolved = [...rules, 'MAP * ~NOTFOUND', ...hosts.map((host) => `EXCLUDE ${host}`)];
+  return chromium.launch({
     executablePath,
     args: [
       '--no-sandbox',
@@ -105,25 +109,7 @@ function launchOptions(hosts: readonly string[], rules: readonly string[]): Laun
       '--disable-background-networking',
       '--disable-component-update',
       '--disable-sync',
-      `--host-resolver-rules=${[...rules, 'MAP * ~NOTFOUND', ...hosts.map((host) => `EXCLUDE ${host}`)].join(', ')}`,
+      `--host-resolver-rules=${resolved.join(', ')}`,
     ],
-  };
-}
-
-const LOOPBACK = ['127.0.0.1'];
-
-/** Opens the browser that all files share if there is one. Disposing of it closes what was opened in it. */
-export function openBrowser(): Promise<Browser> {
-  const shared = process.env.PORTICO_TEST_BROWSER;
-  return shared === undefined ? launchBrowser(LOOPBACK) : chromium.connect(shared);
-}
-
-/** Launches a browser in which other names resolve. */
-export const launchBrowser = (hosts: readonly string[], rules: readonly string[] = []): Promise<Browser> =>
-  chromium.launch(launchOptions(hosts, rules));
-
-/** Launches a browser for several processes, which find it by PORTICO_TEST_BROWSER. */
-export async function shareBrowser(): Promise<{ readonly url: string } & AsyncDisposable> {
-  const server = await chromium.launchServer({ ...launchOptions(LOOPBACK, []), host: '127.0.0.1' });
-  return { url: server.wsEndpoint(), [Symbol.asyncDispose]: () => server.close() };
+  });
 }

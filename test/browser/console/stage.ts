@@ -1,6 +1,6 @@
 import type { Browser } from 'playwright-core';
 import type { TestService } from '../../support/service.ts';
-import { openBrowser } from '../support.ts';
+import { launchBrowser } from '../support.ts';
 import { buildConsole, type Console, openConsole } from './console-page.ts';
 import { fill, startBilling, startDemo } from './demo.ts';
 
@@ -13,7 +13,7 @@ export class Stage implements AsyncDisposable {
     await buildConsole();
     const billing = this.#opened.use(await startBilling());
     const service = this.#opened.use(await startDemo({ invoices: billing.url }));
-    const browser = this.#opened.adopt(await openBrowser(), (opened) => opened.close());
+    const browser = this.#opened.adopt(await launchBrowser(), (opened) => opened.close());
     await fill(service);
     this.#parts = { browser, service, shared: await openConsole(browser, service) };
   }

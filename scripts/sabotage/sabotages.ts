@@ -387,7 +387,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   {
     promise: 'An Idempotency-Key with another body is refused',
     change: 'the body is not compared',
-    file: 'src/sql/sqlite/user-store.ts',
+    file: 'src/sql/stores/stored-users.ts',
     from: "if (before !== fingerprint) return { is: 'reused' };",
     to: '',
     test: 'test/rest/idempotency.test.ts',
@@ -595,10 +595,20 @@ export const SABOTAGES: readonly Sabotage[] = [
   {
     promise: 'An expired Idempotency-Key can be used again',
     change: 'its outcome stays',
-    file: 'src/sql/sqlite/writes.ts',
+    file: 'src/sql/stores/user-queries.ts',
     from: 'WHERE idempotency_keys.expires_at <= excluded.version`',
     to: 'WHERE idempotency_keys.expires_at < 0`',
     test: 'test/rest/idempotency.test.ts',
+  },
+  {
+    promise: 'A create with an Idempotency-Key that another process is using is refused at once',
+    change: 'it waits for the other process',
+    file: 'src/sql/stores/sql.ts',
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: the source has it
+    from: '`pg_try_advisory_xact_lock(hashtextextended(${name}, 0))`',
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: the source has it
+    to: '`(${name} IS NOT NULL)`',
+    test: 'test/rest/key-in-use.test.ts',
   },
   {
     promise: 'A feed of changes leaves out nothing',

@@ -109,6 +109,8 @@ const PLANS: Readonly<Record<string, Plan>> = {
   'producers.takeEnqueued': { both: ['enqueued.key'] },
   'users.beginImport': {},
   'users.change': { both: ['users.key'] },
+  'users.claimKey': {},
+  'users.createForKey': { both: ['idempotency_keys.key'] },
   'users.exists': { both: ['users.key'] },
   'users.expireImports': {},
   'users.expireKeys': { both: ['idempotency_keys.key', 'idempotency_keys_expiry'] },
@@ -118,7 +120,7 @@ const PLANS: Readonly<Record<string, Plan>> = {
     postgresEmpty: ['users_email_unique*'],
   },
   'users.moveImport': {},
-  'users.readKey': { both: ['idempotency_keys.key'] },
+  'users.noteForKey': { both: ['idempotency_keys.key'] },
   'users.removeIf': { both: ['users.key'] },
 };
 

@@ -6,22 +6,14 @@ import {
   type UserLists,
   type UserPage,
 } from '../../relations/lists.ts';
-import type {
-  IdempotencyKey,
-  IdempotentOutcome,
-  NewUser,
-  SearchLevel,
-  VersionedUser,
-} from '../../relations/user.ts';
+import type { NewUser, SearchLevel, VersionedUser } from '../../relations/user.ts';
 import type { WholeImport } from '../../relations/user-stores.ts';
 import { type BatchQueue, counted, type DatabaseObserver, type ReadTally } from '../batch-queue.ts';
-import { storedKey } from '../inbox-sql.ts';
 import { PageCache, pageKey } from '../page-cache.ts';
 import type { Row, Statement, Steps } from '../postgres-pool/connection.ts';
 import type { Server } from '../postgres-pool/server.ts';
-import { POSTGRES, type Sql } from '../stores/sql.ts';
+import { POSTGRES } from '../stores/sql.ts';
 import { imports, refusingTaken, StoredUsers } from '../stores/stored-users.ts';
-import { USER_QUERIES } from '../stores/user-queries.ts';
 import { type PostgresSql, postgresSql } from './sql.ts';
 import { postgresLists, postgresUserLists } from './user-lists.ts';
 import type { UserReads } from './user-reads.ts';
@@ -51,9 +43,7 @@ export class PostgresUserStore extends StoredUsers implements AsyncDisposable {
   readonly lists: UserLists;
   readonly #server: Server;
   readonly #reads: UserReads;
-  readonly #sql: Sql;
   readonly #onWritten: () => void;
-  readonly #observer: DatabaseObserver;
   readonly #imports: PostgresUserImport;
   /** `undefined` stores nothing; used by `commitNothing`. */
   readonly #creates: BatchQueue<Create | undefined, number>;
@@ -73,11 +63,9 @@ export class PostgresUserStore extends StoredUsers implements AsyncDisposable {
     };
     const sql = postgresSql(server, observer, { onWritten });
     super(sql);
-    this.#sql = sql;
     this.lists = postgresUserLists(reads, search);
     this.#server = server;
     this.#onWritten = onWritten;
-    this.#observer = observer;
     this.#reads = reads;
     this.#imports = new PostgresUserImport({ server, sql, observer, onWritten });
     const { maxWait } = server;
@@ -161,34 +149,11 @@ export class PostgresUserStore extends StoredUsers implements AsyncDisposable {
     return refusingTaken(this.#creates.submit({ name, email, version }));
   }
 
-  createOnce(
-    { name, email }: NewUser,
-    { key, fingerprint, keptFor }: IdempotencyKey,
-  ): Promise<IdempotentOutcome> {
-    return refusingTaken(
-      singleWrite(this.#observer, async () => {
-        const stored = storedKey(key);
-        const now = Date.now();
-        const values = [stored, fingerprint, now, now + keptFor, name, email];
-        const [[isFree, id, version] = []] = await this.#write(CREATE_ONCE, values);
-        if (isFree !== true) return { is: 'running' };
-        if (typeof id === 'number') {
-          // Keys that it leaves are removed by a later create.
-          this.#sql.write([USER_QUERIES.expireKeys, now]).catch(() => {});
-          return { is: 'created', id, version: Number(version) };
-        }
-        const [kept = []] = await this.#sql.read(USER_QUERIES.readKey, stored);
-        if (kept[0] !== fingerprint) return { is: 'reused' };
-        return { is: 'created', id: Number(kept[1]), version: Number(kept[2]) };
-      }),
-    );
-  }
-
-  update(id: number, user: NewUser): Promise<boolean> {
+  override update(id: number, user: NewUser): Promise<boolean> {
     return refusingTaken(this.#updates.submit({ id, ...user }));
   }
 
-  remove(id: number): Promise<boolean> {
+  override remove(id: number): Promise<boolean> {
     return this.#removals.submit(id);
   }
 
@@ -298,28 +263,6 @@ const REMOVE = {
   text: `
     WITH locked AS (SELECT id FROM users WHERE id = ANY ($1::bigint[]) ORDER BY id FOR UPDATE)
     DELETE FROM users USING locked WHERE users.id = locked.id RETURNING users.id`,
-};
-
-/**
- * An idempotent create. The lock shows whether another process is creating with the same key; the key is
- * taken unless an outcome is kept for it, in which case nothing is created.
- */
-const CREATE_ONCE = {
-  name: 'user-create-once',
-  text: `
-    WITH locked AS MATERIALIZED (SELECT pg_try_advisory_xact_lock(hashtextextended($1, 0)) AS is_free),
-    claimed AS (
-      INSERT INTO idempotency_keys (key, fingerprint, user_id, version, expires_at)
-      SELECT $1, $2, nextval(pg_get_serial_sequence('users', 'id')), $3::bigint, $4::bigint FROM locked WHERE is_free
-      ON CONFLICT (key) DO UPDATE
-      SET fingerprint = excluded.fingerprint, user_id = excluded.user_id, version = excluded.version,
-        expires_at = excluded.expires_at
-      WHERE idempotency_keys.expires_at <= excluded.version
-      RETURNING user_id, version),
-    created AS (
-      INSERT INTO users (id, name, email, version) OVERRIDING SYSTEM VALUE
-      SELECT user_id, $5::text, $6::text, version FROM claimed RETURNING id, version)
-    SELECT is_free, created.id, created.version FROM locked LEFT JOIN created ON true`,
 };
 
 const CREATE = {

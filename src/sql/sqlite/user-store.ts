@@ -1,23 +1,15 @@
-import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
+import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { ImportCheckpoint } from '../../relations/import.ts';
 import type { UserLists } from '../../relations/lists.ts';
 import { PAGE_BYTES, PageRows, type UserFormat, type UserPage } from '../../relations/lists.ts';
-import type {
-  IdempotencyKey,
-  IdempotentOutcome,
-  NewUser,
-  SearchLevel,
-  VersionedUser,
-} from '../../relations/user.ts';
+import type { NewUser, SearchLevel, VersionedUser } from '../../relations/user.ts';
 import type { WholeImport } from '../../relations/user-stores.ts';
 import { counted, type DatabaseObserver, type ReadTally } from '../batch-queue.ts';
-import { storedKey } from '../inbox-sql.ts';
 import { PageCache, pageKey } from '../page-cache.ts';
 import type { Step, StepRows } from '../sqlite-writer/batch.ts';
 import type { WriteQueue } from '../sqlite-writer/write-queue.ts';
 import type { Sql } from '../stores/sql.ts';
 import { imports, refusingTaken, StoredUsers } from '../stores/stored-users.ts';
-import { USER_QUERIES } from '../stores/user-queries.ts';
 import { readRow } from './connection.ts';
 import type { Reader } from './reader.ts';
 import { sqliteSql, writeStep } from './sql.ts';
@@ -74,8 +66,6 @@ export class SqliteUserStore extends StoredUsers {
   /** Values read at a version of the database. */
   #knownState: { readonly version: number; readonly state: string } | undefined;
   #knownLastId: { readonly version: number; readonly lastId: number } | undefined;
-  /** Idempotency keys of creates in progress; an SQLite file has only one service. */
-  readonly #running = new Set<string>();
   readonly #tallies: Readonly<Record<'read' | 'page' | 'lastId', ReadTally>>;
 
   constructor({ reads, writes, observer, snapshot, reader, search, onChanged }: SqliteUserStoreOptions) {
@@ -179,48 +169,6 @@ export class SqliteUserStore extends StoredUsers {
     const [row] = await refusingTaken(this.#writes.write('createUser', name, email, version));
     this.#onChanged();
     return Number(row?.[0]);
-  }
-
-  async createOnce(
-    { name, email }: NewUser,
-    { key, fingerprint, keptFor }: IdempotencyKey,
-  ): Promise<IdempotentOutcome> {
-    if (this.#running.has(key)) return { is: 'running' };
-    this.#running.add(key);
-    try {
-      const stored = storedKey(key);
-      const now = Date.now();
-      const [, created = [], , [kept = []] = []] = await refusingTaken(
-        this.#writes.submit([
-          { statement: 'claimKey', values: [stored, fingerprint, now, now + keptFor] },
-          { statement: 'createForKey', values: [name, email, now] },
-          { statement: 'noteForKey', values: [stored] },
-          writeStep([USER_QUERIES.readKey, stored]),
-          writeStep([USER_QUERIES.expireKeys, now]),
-        ]),
-      );
-      const [before, id, version] = kept;
-      if (before !== fingerprint) return { is: 'reused' };
-      if (created.length > 0) this.#onChanged();
-      return { is: 'created', id: Number(id), version: Number(version) };
-    } finally {
-      this.#running.delete(key);
-    }
-  }
-
-  update(id: number, { name, email }: NewUser): Promise<boolean> {
-    return this.#changed('updateUser', name, email, id, Date.now());
-  }
-
-  remove(id: number): Promise<boolean> {
-    return this.#changed('removeUser', id);
-  }
-
-  async #changed(write: 'updateUser' | 'removeUser', ...values: readonly SQLInputValue[]): Promise<boolean> {
-    const rows = await refusingTaken(this.#writes.write(write, ...values));
-    if (rows.length === 0) return false;
-    this.#onChanged();
-    return true;
   }
 }
 

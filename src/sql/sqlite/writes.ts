@@ -6,21 +6,9 @@ import type { WriteRegistry } from '../sqlite-writer/batch.ts';
 import { SHARED_QUERIES } from '../stores/queries.ts';
 import { EVENT_WRITES } from './user-event-log.ts';
 
-/** The statements that change users. */
+/** The statements that create users. */
 const USER_WRITES = {
   createUser: 'INSERT INTO users (name, email, version) VALUES (?, ?, ?)',
-  updateUser: `
-    UPDATE users SET name = ?1, email = ?2, version = max(version + 1, ?4) WHERE id = ?3 RETURNING id`,
-  removeUser: 'DELETE FROM users WHERE id = ? RETURNING id',
-  // An idempotent create: takes the key unless an outcome is kept for it; if taken, creates the user and
-  // records its id; then returns the kept outcome.
-  claimKey: `
-    INSERT INTO idempotency_keys (key, fingerprint, user_id, version, expires_at) VALUES (?1, ?2, 0, ?3, ?4)
-    ON CONFLICT (key) DO UPDATE
-    SET fingerprint = excluded.fingerprint, version = excluded.version, expires_at = excluded.expires_at
-    WHERE idempotency_keys.expires_at <= excluded.version`,
-  createForKey: 'INSERT INTO users (name, email, version) SELECT ?, ?, ? WHERE changes() > 0',
-  noteForKey: 'UPDATE idempotency_keys SET user_id = last_insert_rowid() WHERE key = ? AND changes() > 0',
   // Skips a user whose email is already taken.
   importUser: 'INSERT INTO users (name, email, version) VALUES (?, ?, ?) ON CONFLICT DO NOTHING',
 } as const;

@@ -62,6 +62,8 @@ export interface Dialect {
   timeOr(parameter: string): string;
   /** The time of a parameter, but on PostgreSQL not after the server's time. */
   notAhead(parameter: string): string;
+  /** The condition that no other transaction holds the lock of a name; takes it until the commit. */
+  tryLock(name: string): string;
   /** A text that ignores the case of A to Z, as users are compared and indexed. */
   folded(text: string): string;
   /** A row of users as a JSON object. */
@@ -81,6 +83,8 @@ const SQLITE: Dialect = {
   greatest: (...values) => `max(${values.join(', ')})`,
   timeOr: (parameter) => parameter,
   notAhead: (parameter) => parameter,
+  // There is one writer.
+  tryLock: () => 'true',
   folded: (text) => `${text} COLLATE NOCASE`,
   userJson: `json_object('id', id, 'name', name, 'email', email)`,
 };
@@ -101,6 +105,7 @@ export const POSTGRES: Dialect = {
   greatest: (...values) => `greatest(${values.join(', ')})`,
   timeOr: (parameter) => `coalesce(${parameter}::bigint, ${SERVER_NOW})`,
   notAhead: (parameter) => `least(${parameter}::bigint, ${SERVER_NOW})`,
+  tryLock: (name) => `pg_try_advisory_xact_lock(hashtextextended(${name}, 0))`,
   // The collation "C" folds only A to Z and sorts by bytes.
   folded: (text) => `lower(${text} COLLATE "C")`,
   // Concatenated, because json_build_object inserts spaces.

@@ -9,6 +9,8 @@ import { importInProgress } from '../../relations/import-readers.ts';
 import {
   type ChangeOutcome,
   emailTaken,
+  type IdempotencyKey,
+  type IdempotentOutcome,
   type NewUser,
   type UserChange,
   type WriteCondition,
@@ -21,16 +23,57 @@ import { USER_QUERIES } from './user-queries.ts';
 /** A time that every version precedes. */
 const NEVER = Number.MAX_SAFE_INTEGER;
 
+/** Matches every user. */
+const ANY: WriteCondition = { versions: undefined, before: undefined };
+
 /** Users in a database, as far as both engines do the same. */
 export abstract class StoredUsers extends DatabaseUserStore {
   readonly #sql: Sql;
   readonly #onChanged: () => void;
+  /** Idempotency keys of creates in progress. */
+  readonly #running = new Set<string>();
 
   /** `onChanged` is called when a change is durable. */
   constructor(sql: Sql, onChanged: () => void = () => {}) {
     super();
     this.#sql = sql;
     this.#onChanged = onChanged;
+  }
+
+  async update(id: number, user: NewUser): Promise<boolean> {
+    return (await this.change(id, { ...user, condition: ANY })).is === 'changed';
+  }
+
+  async remove(id: number): Promise<boolean> {
+    return (await this.removeIf(id, ANY)).is === 'removed';
+  }
+
+  async createOnce(
+    { name, email }: NewUser,
+    { key, fingerprint, keptFor }: IdempotencyKey,
+  ): Promise<IdempotentOutcome> {
+    if (this.#running.has(key)) return { is: 'running' };
+    this.#running.add(key);
+    try {
+      const { claimKey, createForKey, noteForKey, expireKeys } = USER_QUERIES;
+      const stored = storedKey(key);
+      const now = Date.now();
+      const [, , [kept] = []] = await refusingTaken(
+        this.#sql.write(
+          [claimKey, stored, fingerprint, now, now + keptFor],
+          [createForKey, stored, name, email],
+          [noteForKey, stored, now],
+          [expireKeys, now],
+        ),
+      );
+      if (kept === undefined) return { is: 'running' };
+      const [before, id, version] = kept;
+      if (before !== fingerprint) return { is: 'reused' };
+      this.#onChanged();
+      return { is: 'created', id: Number(id), version: Number(version) };
+    } finally {
+      this.#running.delete(key);
+    }
   }
 
   change(id: number, { name, email, condition }: UserChange): Promise<ChangeOutcome> {

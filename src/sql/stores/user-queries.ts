@@ -28,7 +28,25 @@ export const USER_QUERIES = queries('users', (sql) => {
     moveImport: `
       UPDATE imports SET line = CASE WHEN line = $2 THEN CAST($3 AS bigint) END, moved_at = $4, digest = $5
       WHERE key = $1`,
-    readKey: 'SELECT fingerprint, user_id, version FROM idempotency_keys WHERE key = $1',
+    // An idempotent create: takes the key unless an outcome is kept for it or another process is creating
+    // with it.
+    claimKey: `
+      INSERT INTO idempotency_keys (key, fingerprint, user_id, version, expires_at)
+      SELECT CAST($1 AS text), CAST($2 AS text), 0, CAST($3 AS bigint), CAST($4 AS bigint)
+      WHERE ${sql.tryLock('$1')}
+      ON CONFLICT (key) DO UPDATE
+      SET fingerprint = excluded.fingerprint, user_id = 0, version = excluded.version, expires_at = excluded.expires_at
+      WHERE idempotency_keys.expires_at <= excluded.version`,
+    // Creates the user, if this write has taken the key.
+    createForKey: `
+      INSERT INTO users (name, email, version)
+      SELECT CAST($2 AS text), CAST($3 AS text), version FROM idempotency_keys WHERE key = $1 AND user_id = 0`,
+    // Records the id of the user, if this write has taken the key. Returns the outcome, or no row if another
+    // process is creating with the key.
+    noteForKey: `
+      UPDATE idempotency_keys SET user_id = CASE WHEN user_id > 0 THEN user_id
+        ELSE ${sql.either('last_insert_rowid()', `currval(pg_get_serial_sequence('users', 'id'))`)} END
+      WHERE key = $1 AND expires_at > $2 RETURNING fingerprint, user_id, version`,
     // Removes several expired keys for each new one, so that they cannot accumulate.
     expireKeys: `
       DELETE FROM idempotency_keys

@@ -82,6 +82,8 @@ const PLANS: Readonly<Record<string, Plan>> = {
     postgresEmpty: ['jobs_dead_target*'],
   },
   'inbox.deadLetters': { both: ['jobs_dead_target'], postgres: ['jobs_dead_target*'] },
+  'inbox.due': { both: ['jobs_due'] },
+  'inbox.dueQuarantined': { both: ['jobs_quarantined'] },
   'inbox.expireOrphans': {
     both: ['jobs.key', 'jobs_due'],
     sqlite: ['jobs_order'],

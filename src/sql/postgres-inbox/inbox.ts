@@ -1,17 +1,15 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { StoreUnavailableError } from '../../core/errors.ts';
-import { QUARANTINE_CRASHES } from '../../inbox/delivery.ts';
 import type { AppendedAndClaimed, Finished, Inbox } from '../../inbox/inbox.ts';
-import { counted, type DatabaseObserver } from '../batch-queue.ts';
+import type { DatabaseObserver } from '../batch-queue.ts';
 import type { Notifier } from '../postgres/notifier.ts';
 import { postgresSql } from '../postgres/sql.ts';
-import { storable, stored } from '../postgres/text.ts';
 import { singleWrite, writeQueue } from '../postgres/write-queue.ts';
 import { STATEMENT_TIMEOUT } from '../postgres-pool/connection.ts';
 import type { Server } from '../postgres-pool/server.ts';
 import { inboxUpkeep } from '../stores/inbox-upkeep.ts';
 import { checkpoints, enqueuedDeliveries, relayStore } from '../stores/producers.ts';
-import { POSTGRES, SERVER_NOW } from '../stores/sql.ts';
+import { SERVER_NOW } from '../stores/sql.ts';
 import { appendAll, conditionalAppends, type GivenDelivery } from './append.ts';
 import { claimJobs } from './claim.ts';
 import { pruneStep, SIZE } from './prune.ts';
@@ -24,24 +22,8 @@ const SETTLE_TIMEOUT = 5_000;
 /** Maximum pause between two of these retries, in milliseconds. */
 const SETTLE_PAUSE = 500;
 
-const DUE = {
-  name: 'due',
-  text: `
-    SELECT target FROM unnest($1::text[]) AS wanted (target)
-    WHERE EXISTS (
-      SELECT 1 FROM jobs
-      WHERE jobs.target = wanted.target AND status = 'open' AND NOT blocked AND due_at <= ${POSTGRES.timeOr('$2')})`,
-};
-const DUE_QUARANTINED = {
-  name: 'due-quarantined',
-  text: `
-    SELECT target FROM unnest($1::text[]) AS wanted (target)
-    WHERE EXISTS (
-      SELECT 1 FROM jobs
-      WHERE jobs.target = wanted.target AND status = 'open' AND NOT blocked AND due_at <= ${POSTGRES.timeOr('$2')}
-        AND crashes > 0 AND crashes + CASE WHEN owner IS NULL THEN 0 ELSE 1 END >= ${QUARANTINE_CRASHES})`,
-};
 const CLOCK = { name: 'clock', text: `SELECT ${SERVER_NOW}` };
+
 /** The inbox in PostgreSQL. Appends and settlements are batched, each into one statement. */
 export function postgresInbox(
   server: Server,
@@ -61,7 +43,6 @@ export function postgresInbox(
     observer,
     maxWait: server.maxWait,
   });
-  const dueTally = observer.reads('inbox.due');
   let closed = false;
   const sql = postgresSql(server, observer, { escapes: true });
   const conditional = conditionalAppends(sql, notifier);
@@ -102,18 +83,6 @@ export function postgresInbox(
     append: async (delivery) => (await append({ delivery })).appended,
 
     appendAndClaim: (delivery, handOver) => append({ delivery, handOver }),
-
-    async due(targets, now) {
-      const values = [targets.map((target) => storable(target)), now ?? null];
-      const rows = await counted(dueTally, () => server.read(DUE, values));
-      return rows.map(([target]) => stored(String(target)));
-    },
-
-    async dueQuarantined(targets, now) {
-      const values = [targets.map((target) => storable(target)), now ?? null];
-      const rows = await counted(dueTally, () => server.read(DUE_QUARANTINED, values));
-      return rows.map(([target]) => stored(String(target)));
-    },
 
     claim(target, limit, owner, lease, options = {}) {
       const { held = [], quarantined = false, maxBytes = Number.MAX_SAFE_INTEGER, now = null } = options;

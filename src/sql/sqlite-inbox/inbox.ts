@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
-import { type ClaimedJob, QUARANTINE_CRASHES, type StoredDelivery } from '../../inbox/delivery.ts';
+import type { ClaimedJob, StoredDelivery } from '../../inbox/delivery.ts';
 import type { Appended, Inbox } from '../../inbox/inbox.ts';
 import { counted, type DatabaseObserver } from '../batch-queue.ts';
 import { openJobs } from '../inbox-sql.ts';
@@ -48,15 +48,7 @@ export function sqliteInbox(
   };
   const sql = sqliteSql({ reads, writes });
   const conditional = conditionalAppends(writes, stepsOf);
-  const dueTally = observer.reads('inbox.due');
   const deliveriesTally = observer.reads('inbox.deliveries');
-  const dueTargets = reads.prepare(`
-    SELECT value AS target FROM json_each(?)
-    WHERE EXISTS (SELECT 1 FROM jobs WHERE target = value AND status = 'open' AND NOT blocked AND due_at <= ?)`);
-  const quarantinedTargets = reads.prepare(`
-    SELECT value AS target FROM json_each(?)
-    WHERE EXISTS (SELECT 1 FROM jobs INDEXED BY jobs_quarantined
-      WHERE target = value AND status = 'open' AND NOT blocked AND due_at <= ? AND crashes > 0 AND crashes + (owner IS NOT NULL) >= ${QUARANTINE_CRASHES})`);
   const deliveries = reads.prepare(`
     SELECT seq, id, source, event, sender_event AS senderEvent, data_pointer AS dataPointer,
       content_type AS contentType, headers, trace, body, received_at AS receivedAt
@@ -108,20 +100,6 @@ export function sqliteInbox(
         const appended = delivery.dedupKey === null ? 'stored' : readAppended(rows);
         return { appended, jobs: appended === 'stored' ? readHandedOver(delivery, handOver, rows) : [] };
       });
-    },
-
-    due(targets, now = clock()) {
-      const rows = counted(dueTally, () =>
-        readRows<{ target: string }>(dueTargets, JSON.stringify(targets), now),
-      );
-      return rows.map(({ target }) => target);
-    },
-
-    dueQuarantined(targets, now = clock()) {
-      const rows = counted(dueTally, () =>
-        readRows<{ target: string }>(quarantinedTargets, JSON.stringify(targets), now),
-      );
-      return rows.map(({ target }) => target);
     },
 
     async claim(target, limit, owner, lease, options = {}) {

@@ -6,7 +6,13 @@ import { test } from 'node:test';
 import { Worker } from 'node:worker_threads';
 import { temporaryFolder } from '../../../test/support/temporary-folder.ts';
 import { waitFor } from '../../../test/support/wait-for.ts';
-import { openExclusiveConnection, openReadConnection, openWriteConnection } from './connection.ts';
+import { StoreUnavailableError } from '../../core/errors.ts';
+import {
+  openExclusiveConnection,
+  openReadConnection,
+  openWriteConnection,
+  PreparedStatements,
+} from './connection.ts';
 import { openSqlite } from './open.ts';
 
 const pragma = (db: DatabaseSync, name: string) => Object.values(db.prepare(`PRAGMA ${name}`).get() ?? {})[0];
@@ -99,4 +105,13 @@ test('a database that cannot be opened leaves no connection open', async () => {
       return false;
     }
   });
+});
+
+test('a read on a closed connection fails as unavailable, also if its statement was never prepared', () => {
+  const db = new DatabaseSync(':memory:');
+  const statements = new PreparedStatements(db);
+  assert.deepEqual(statements.read('SELECT ?, 2', [1]), [[1, 2]]);
+  db.close();
+  for (const text of ['SELECT ?, 2', 'SELECT ?'])
+    assert.throws(() => statements.read(text, [1]), StoreUnavailableError);
 });

@@ -1,6 +1,6 @@
 import { closeSync, existsSync, openSync, readdirSync, statSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite';
+import { DatabaseSync, type SQLInputValue, type SQLOutputValue, type StatementSync } from 'node:sqlite';
 import { StoreUnavailableError } from '../../core/errors.ts';
 import { pathOf } from './migrate.ts';
 import { retryWhileBusy } from './service-lock.ts';
@@ -94,6 +94,43 @@ export function readRows<T>(statement: StatementSync, ...values: readonly Bound[
     return (statement as Bindable).all(...values) as T[];
   } catch (cause) {
     throw failed(cause);
+  }
+}
+
+/** Maximum number of statements that a connection keeps prepared. */
+const MAX_STATEMENTS = 100;
+
+/** The statements of a connection, prepared on first use. Their rows are arrays of columns. */
+export class PreparedStatements {
+  readonly #db: DatabaseSync;
+  readonly #prepared = new Map<string, StatementSync>();
+
+  constructor(db: DatabaseSync) {
+    this.#db = db;
+  }
+
+  /** Runs a statement; throws SQLite's error. */
+  run(text: string, values: readonly Bound[]): readonly (readonly SQLOutputValue[])[] {
+    return (this.#statement(text) as Bindable).all(...values) as SQLOutputValue[][];
+  }
+
+  /** Runs a statement; throws StoreUnavailableError. */
+  read(text: string, values: readonly Bound[]): readonly (readonly SQLOutputValue[])[] {
+    try {
+      return this.run(text, values);
+    } catch (cause) {
+      throw failed(cause);
+    }
+  }
+
+  #statement(text: string): StatementSync {
+    const known = this.#prepared.get(text);
+    if (known !== undefined) return known;
+    if (this.#prepared.size === MAX_STATEMENTS) this.#prepared.clear();
+    const made = this.#db.prepare(text);
+    made.setReturnArrays(true);
+    this.#prepared.set(text, made);
+    return made;
   }
 }
 

@@ -1,20 +1,16 @@
-import type { StatementSync } from 'node:sqlite';
 import { parentPort, workerData } from 'node:worker_threads';
 import { describeError } from '../../core/errors.ts';
 import { packRows } from '../list-sql.ts';
-import { openReadConnection } from './connection.ts';
+import { openReadConnection, PreparedStatements } from './connection.ts';
 import type { ReadAnswer, ReadRequest } from './reader.ts';
 
 // The thread that runs long reads, one after the other.
 const port = parentPort;
 if (port === null) throw new Error('reader-thread.ts runs as a worker thread only');
 
-/** Maximum number of prepared statements to cache. */
-const MAX_STATEMENTS = 64;
-
 const { file } = workerData as { readonly file: string };
 const db = openReadConnection(file);
-const prepared = new Map<string, StatementSync>();
+const statements = new PreparedStatements(db);
 
 port.on('message', (message: ReadRequest | 'close') => {
   if (message === 'close') {
@@ -29,7 +25,7 @@ port.on('message', (message: ReadRequest | 'close') => {
 /** The answer and the memory to transfer with it. */
 function answerTo({ text, values, page }: ReadRequest): readonly [ReadAnswer, ...ArrayBuffer[]] {
   try {
-    const rows = statement(text).all(...values) as unknown as readonly (readonly unknown[])[];
+    const rows = statements.run(text, values);
     if (page === undefined) return [{ rows }];
     const packed = packRows(rows, page.limit, page.backwards);
     // Copied, because small buffers share a pool of Node that cannot be transferred.
@@ -38,14 +34,4 @@ function answerTo({ text, values, page }: ReadRequest): readonly [ReadAnswer, ..
   } catch (error) {
     return [{ error: describeError(error) }];
   }
-}
-
-function statement(text: string): StatementSync {
-  const known = prepared.get(text);
-  if (known !== undefined) return known;
-  if (prepared.size === MAX_STATEMENTS) prepared.clear();
-  const made = db.prepare(text);
-  made.setReturnArrays(true);
-  prepared.set(text, made);
-  return made;
 }

@@ -1,8 +1,9 @@
-import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
+import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
 import type { WriteQueue } from '../sqlite-writer/write-queue.ts';
-import type { Query, Row, Sql, Step, Value } from '../stores/sql.ts';
-import { readRows } from './connection.ts';
+import type { Sql, Step, Value } from '../stores/sql.ts';
+import { PreparedStatements } from './connection.ts';
 import type { Reader } from './reader.ts';
+import type { TickSnapshot } from './tick-snapshot.ts';
 
 /** Where the statements of both engines run in an SQLite database. */
 interface SqliteSqlOptions {
@@ -11,24 +12,19 @@ interface SqliteSqlOptions {
   readonly writes: WriteQueue;
   /** Runs long reads on a separate thread; without it, the caller's thread runs them. */
   readonly reader?: Reader | undefined;
+  /** The snapshot of `reads`, if its reads shall share it. */
+  readonly snapshot?: TickSnapshot | undefined;
 }
 
 /** Runs the statements of both engines in an SQLite database. Statements are prepared on first use. */
-export function sqliteSql({ reads, writes, reader }: SqliteSqlOptions): Sql {
-  const prepared = new Map<Query, StatementSync>();
-  function statement(query: Query): StatementSync {
-    const known = prepared.get(query);
-    if (known !== undefined) return known;
-    const made = reads.prepare(query.sqlite);
-    made.setReturnArrays(true);
-    prepared.set(query, made);
-    return made;
-  }
+export function sqliteSql({ reads, writes, reader, snapshot }: SqliteSqlOptions): Sql {
+  const statements = new PreparedStatements(reads);
   return {
     read(query, ...values) {
       const bound = values.map(toSqlite);
       if (query.isLong && reader !== undefined) return reader.rows({ text: query.sqlite, values: bound });
-      return readRows<Row>(statement(query), ...bound);
+      snapshot?.enter();
+      return statements.read(query.sqlite, bound);
     },
     write: (...steps) => writes.submit(steps.map(writeStep)),
   };

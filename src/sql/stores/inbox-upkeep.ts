@@ -1,8 +1,9 @@
 import { whenReady } from '../../core/maybe-promise.ts';
+import { QUARANTINE_CRASHES } from '../../inbox/delivery.ts';
 import { ALERT_CHECKPOINT, ALERT_PREFIX, type Inbox, MAX_COUNTED } from '../../inbox/inbox.ts';
 import { counted, type DatabaseObserver } from '../batch-queue.ts';
 import { openJobs, storedKey, WAITING_TARGETS } from '../inbox-sql.ts';
-import { queries, type Sql } from './sql.ts';
+import { type Dialect, type Query, queries, type Sql } from './sql.ts';
 
 /** Maximum number of keys that a step forgets by age, and again by count. */
 const WINDOW = 256;
@@ -16,7 +17,20 @@ const orphans = (condition: string) => `
     SELECT jobs.seq FROM targets CROSS JOIN jobs
     WHERE jobs.target = targets.name AND targets.seen_at <= $1 AND jobs.status = 'open' AND ${condition} AND jobs.due_at <= $1 LIMIT $2 + 0)`;
 
+/** Those of the targets `$1` that have an unblocked job that is due by `$2`. */
+const dueTargets = (sql: Dialect, jobs = 'jobs', condition = '') => `
+  SELECT wanted.target FROM ${sql.rows('$1', { target: 'text' })} AS wanted
+  WHERE EXISTS (
+    SELECT 1 FROM ${jobs}
+    WHERE jobs.target = wanted.target AND status = 'open' AND NOT blocked AND due_at <= ${sql.timeOr('$2')} ${condition})`;
+
 export const UPKEEP_QUERIES = queries('inbox', (sql) => ({
+  due: dueTargets(sql),
+  dueQuarantined: dueTargets(
+    sql,
+    sql.either('jobs INDEXED BY jobs_quarantined', 'jobs'),
+    `AND crashes > 0 AND crashes + CASE WHEN owner IS NULL THEN 0 ELSE 1 END >= ${QUARANTINE_CRASHES}`,
+  ),
   idOf: `
     SELECT id FROM deliveries WHERE source = $1 AND dedup_key = $2
     UNION ALL SELECT id FROM remembered_keys WHERE source = $1 AND dedup_key = $2 LIMIT 1`,
@@ -104,7 +118,15 @@ export const UPKEEP_QUERIES = queries('inbox', (sql) => ({
 /** The parts of an inbox that both engines share. */
 type Upkeep = Pick<
   Inbox,
-  'idOf' | 'renew' | 'recordHeartbeat' | 'expireOrphans' | 'backlog' | 'forgetKeys' | 'deadLetters'
+  | 'due'
+  | 'dueQuarantined'
+  | 'idOf'
+  | 'renew'
+  | 'recordHeartbeat'
+  | 'expireOrphans'
+  | 'backlog'
+  | 'forgetKeys'
+  | 'deadLetters'
 >;
 
 interface UpkeepOptions {
@@ -121,8 +143,17 @@ interface UpkeepOptions {
 /** Makes those parts. */
 export function inboxUpkeep({ sql, background, observer, clock, wallClock }: UpkeepOptions): Upkeep {
   const { idOf, renew, held, heartbeat, expireOrphans, backlog, forgetKeys, deadLetters } = UPKEEP_QUERIES;
+  const dueTally = observer.reads('inbox.due');
   const backlogTally = observer.reads('inbox.backlog');
+  const dueBy = (query: Query) => (targets: readonly string[], now?: number) =>
+    whenReady(
+      counted(dueTally, () => sql.read(query, { rows: targets.map((target) => [target]) }, now ?? clock())),
+      (rows) => rows.map(([target]) => String(target)),
+    );
   return {
+    due: dueBy(UPKEEP_QUERIES.due),
+    dueQuarantined: dueBy(UPKEEP_QUERIES.dueQuarantined),
+
     idOf: (source, dedupKey) =>
       whenReady(sql.read(idOf, source, storedKey(dedupKey)), ([row]) => row && String(row[0])),
 

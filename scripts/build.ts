@@ -35,6 +35,13 @@ function run(script: string, args: readonly string[]): void {
   execFileSync(process.execPath, [join(ROOT, script), ...args], { cwd: ROOT, stdio: ['ignore', 2, 2] });
 }
 
+/** Starts the service once, without the settings and the output of whoever builds. */
+function compileService(target: string): void {
+  const { PATH, TMPDIR } = process.env;
+  const env = { PATH, ...(TMPDIR && { TMPDIR }) };
+  execFileSync(process.execPath, [join(ROOT, 'scripts/code-cache.ts'), target], { env, stdio: 'pipe' });
+}
+
 /** Builds everything but the types. */
 async function bundle(target: string, inputs: string): Promise<void> {
   // Loaded here only, because it needs the development packages.
@@ -96,6 +103,7 @@ async function build(inputs: string): Promise<void> {
     mkdirSync(draft, { recursive: true });
     run('scripts/build-pages.ts', []);
     await bundle(draft, inputs);
+    compileService(draft);
     if (!flags['when-stale']) {
       run('node_modules/typescript/bin/tsc', ['-p', 'tsconfig.build.json', '--outDir', join(draft, 'types')]);
       nameFiles(join(draft, 'types'));

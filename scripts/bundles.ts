@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url';
 import * as esbuild from 'esbuild';
 import { lazyModules } from './lazy-modules.ts';
 import { licenseNotices } from './license-notices.ts';
+import { PARAMETERS } from './service-loader.ts';
 
 const shared = {
   bundle: true,
@@ -40,24 +41,29 @@ const NEVER_LOADED = [
 /** The program provides these, because its SDK has registered with them. */
 const OPTIONAL_PEERS = ['@opentelemetry/api'];
 
-/** Keeps the command's import of the service external; the service has its own bundle. */
+/** Makes the command load the service from its bundle. */
 const serviceApart: esbuild.Plugin = {
   name: 'service-apart',
   setup(build) {
-    build.onResolve({ filter: /\/app\/serve\.ts$/ }, () => ({ path: '../service/serve.js', external: true }));
+    build.onResolve({ filter: /\/app\/serve\.ts$/ }, () => ({ path: 'service', namespace: 'service' }));
+    build.onLoad({ filter: /.*/, namespace: 'service' }, () => ({
+      contents:
+        "import { loadService } from './service-loader.ts'; " +
+        "export const { serve } = loadService(new URL('../service/serve.js', import.meta.url)).exports;",
+      resolveDir: import.meta.dirname,
+    }));
   },
 };
 
 /**
  * Bundles the command with every package that it needs: one file to start, the rest on demand. The service
- * shares no code with the other commands, because it would then be read from some forty files instead of one.
- * Resolves to the licences inside.
+ * shares no code with the other commands: it is one script, which `code-cache.ts` compiles. Resolves to the
+ * licences inside.
  */
 export async function bundleCommand(root: string, target: string): Promise<string> {
   const options = {
     ...started,
     absWorkingDir: root,
-    splitting: true,
     external: [...NEVER_LOADED, ...OPTIONAL_PEERS],
     metafile: true,
   } as const satisfies esbuild.BuildOptions;
@@ -66,13 +72,22 @@ export async function bundleCommand(root: string, target: string): Promise<strin
       ...options,
       entryPoints: ['bin/portico.js'],
       outdir: join(target, 'bin'),
+      splitting: true,
       plugins: [serviceApart, lazyModules],
     }),
     esbuild.build({
       ...options,
+      format: 'cjs',
       entryPoints: ['src/app/serve.ts'],
       outdir: join(target, 'bin/service'),
-      chunkNames: '[name]-[hash]',
+      banner: { js: `(function (${PARAMETERS}) {` },
+      footer: { js: '})' },
+      define: {
+        ...started.define,
+        'import.meta.url': 'importMeta.url',
+        'import.meta.filename': 'importMeta.filename',
+        'import.meta.resolve': 'importMeta.resolve',
+      },
     }),
   ]);
   return licenseNotices(

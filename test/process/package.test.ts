@@ -4,7 +4,9 @@ import { globSync, readFileSync } from 'node:fs';
 import { cp, mkdir, readdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
+import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
+import { loadService } from '../../scripts/service-loader.ts';
 import { buildPackage } from '../support/package.ts';
 import { startPortico } from '../support/portico-process.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
@@ -166,6 +168,11 @@ test('the package holds no sources and no tests, and the licence of each package
   assert.match(readFileSync(join(built, 'build/graphiql/LICENSES.txt'), 'utf8'), /^react \d/m);
   const { peerDependencies } = JSON.parse(readFileSync(join(built, 'package.json'), 'utf8'));
   assert.deepEqual(Object.keys(peerDependencies), ['@opentelemetry/api', 'fastify', 'graphql']);
+});
+
+test('the code that the build has compiled is taken by the Node that built it', () => {
+  const { script } = loadService(pathToFileURL(join(built, 'bin/service/serve.js')));
+  assert.equal(script.cachedDataRejected, false);
 });
 
 test('an old Node gets one sentence from the package too', () => {

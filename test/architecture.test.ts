@@ -34,7 +34,6 @@ const CYCLES = [
   'src/access/jwt.ts',
   'src/config/load-failure.ts',
   'packages/graphql-plans/complete.ts',
-  'src/management/endpoints/health.ts',
   'src/management/endpoints/info.ts',
   'src/relations/user-stores.ts',
   'packages/transport/endpoint.ts',

@@ -1,12 +1,12 @@
-import { useEffect, useState } from 'react';
-import { type About, AboutContext } from './data/about.ts';
-import { type Connection, watchConnection } from './data/live.ts';
+import { type ReactNode, useEffect, useState } from 'react';
+import { type About, AboutContext, useAbout } from './data/about.ts';
+import { API, type Connection, watchConnection } from './data/live.ts';
 import { useRoute } from './data/route.ts';
 import { useData } from './data/use-data.ts';
 import { PAGES } from './pages.tsx';
-import { Empty, Page } from './parts/parts.tsx';
+import { Icon } from './parts/icon.tsx';
+import { Empty, Page, Status, type Tone } from './parts/parts.tsx';
 import { Toasts } from './parts/toasts.tsx';
-import { Shell } from './shell.tsx';
 
 /** The console: the frame, and the page that the URL names. */
 export function App() {
@@ -44,4 +44,137 @@ export function App() {
       <Toasts />
     </AboutContext>
   );
+}
+
+const CONNECTIONS: Readonly<Record<Connection, readonly [Tone, string]>> = {
+  connecting: ['quiet', 'Connecting'],
+  live: ['good', 'Live'],
+  lost: ['bad', 'Connection lost'],
+  resting: ['quiet', 'Paused'],
+};
+
+/** The frame of every page: the navigation, and the identity of the service. */
+function Shell({
+  current,
+  connection,
+  children,
+}: {
+  current: string;
+  connection: Connection;
+  children: ReactNode;
+}) {
+  const about = useAbout();
+  const [isOpen, setOpen] = useState(false);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: navigating closes the menu.
+  useEffect(() => setOpen(false), [current]);
+
+  const [tone, word] = CONNECTIONS[connection];
+  const offered = PAGES.filter(
+    ({ needs }) =>
+      needs === undefined || about?.closed[needs] !== undefined || about?.endpoints.includes(needs) !== false,
+  );
+  return (
+    <div className="shell">
+      <button
+        type="button"
+        className="button primary skip"
+        onClick={() => document.getElementById('main')?.focus()}
+      >
+        Skip to the page
+      </button>
+      <aside className={isOpen ? 'side open' : 'side'}>
+        <div className="brand">
+          <svg viewBox="0 0 32 32" aria-hidden="true">
+            <rect width="32" height="32" rx="8" fill="#3451d1" />
+            <path
+              fill="none"
+              stroke="#ffffff"
+              strokeWidth="2.6"
+              strokeLinecap="round"
+              d="M8 25V16a8 8 0 0 1 16 0v9M13 25v-8a3 3 0 0 1 6 0v8"
+            />
+          </svg>
+          <span>
+            <strong>Portico</strong>
+            <small>{about === undefined ? 'console' : about.version}</small>
+          </span>
+          <button
+            type="button"
+            className="button menu"
+            aria-expanded={isOpen}
+            aria-controls="pages"
+            onClick={() => setOpen(!isOpen)}
+          >
+            <Icon name={isOpen ? 'close' : 'menu'} />
+            <span className="unseen">Pages</span>
+          </button>
+        </div>
+        <nav id="pages" aria-label="Pages">
+          <ul>
+            {offered.map(({ id, title, icon }) => (
+              <li key={id}>
+                <a href={`#/${id}`} aria-current={id === current ? 'page' : undefined}>
+                  <Icon name={icon} />
+                  {title}
+                </a>
+              </li>
+            ))}
+          </ul>
+          <ul className="elsewhere">
+            {elsewhere(about).map(([title, href]) => (
+              <li key={title}>
+                <a href={href}>
+                  <Icon name="link" />
+                  {title}
+                </a>
+              </li>
+            ))}
+          </ul>
+        </nav>
+        <footer className="side-foot">
+          <Status tone={tone}>{word}</Status>
+          {about !== undefined && (
+            <small>
+              {about.process.host}, process {about.process.pid}
+              {about.user !== null && (
+                <>
+                  <br />
+                  signed in as {about.user}
+                </>
+              )}
+              {!about.actions && (
+                <>
+                  <br />
+                  read-only
+                </>
+              )}
+            </small>
+          )}
+        </footer>
+      </aside>
+      <main id="main" tabIndex={-1}>
+        {connection === 'lost' && (
+          <div className="notice bad" role="alert">
+            The connection to the service is lost. The page shows the last known data; the console keeps
+            trying to reconnect.
+          </div>
+        )}
+        {children}
+      </main>
+    </div>
+  );
+}
+
+/** The other pages of the service, if they are available. */
+function elsewhere(about: About | undefined): readonly (readonly [title: string, href: string])[] {
+  if (about === undefined) return [];
+  const base = location.pathname.replace(/\/console\/?$/, '');
+  const graphql = about.doors.find(({ name, page }) => name === 'graphql' && page);
+  // The console serves the reference if it is not exposed otherwise.
+  const reference = about.reference ? `${base}/docs` : `${API}docs`;
+  return [
+    ...(graphql === undefined ? [] : [['GraphiQL', graphql.url] as const]),
+    ...(about.endpoints.includes('docs') ? [['API reference', reference] as const] : []),
+    ['Endpoints', base || '/'],
+  ];
 }

@@ -331,7 +331,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   {
     promise: 'The console shows nothing that other doors protect',
     change: 'the console closes nothing',
-    file: 'src/management/console/console-access.ts',
+    file: 'src/management/console/console.ts',
     from: 'return closed !== undefined && OTHERS.includes(id);',
     to: 'return closed === id;',
     test: 'test/management/console-access.test.ts',
@@ -339,7 +339,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   {
     promise: 'A client behind a proxy is not local to the console',
     change: 'the header fields of proxies are ignored',
-    file: 'src/management/console/console-access.ts',
+    file: 'src/management/console/console.ts',
     from: 'if (signs.length === 0) return true;',
     to: 'if (ips === undefined || signs.length === 0) return true;',
     test: 'test/management/console-access.test.ts',

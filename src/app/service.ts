@@ -336,7 +336,7 @@ async function answerOn(configured: number | undefined, readiness: Readiness, lo
 const seconds = (milliseconds: number): number => Math.round(milliseconds / 100) / 10;
 
 /** The work that a stop waits for: the number of requests by door, and of running jobs by target. */
-export interface Unfinished {
+interface Unfinished {
   readonly requests: ReadonlyMap<Door, number>;
   readonly jobs: ReadonlyMap<string, number>;
 }

@@ -1,8 +1,10 @@
 import { isUtf8 } from 'node:buffer';
+import * as readline from 'node:readline';
+import { Writable } from 'node:stream';
 import { hashPassword } from '../access/passwords.ts';
 import { readArguments } from './arguments.ts';
 import { type Command, type CommandIo, UsageError } from './command.ts';
-import { note, print, readHidden } from './terminal.ts';
+import { note, print } from './terminal.ts';
 
 /**
  * `portico hash-password`: hashes a password that is typed twice on a terminal, or all of standard input.
@@ -50,4 +52,39 @@ async function readAll({ stdin }: CommandIo): Promise<string> {
   const bytes = Buffer.concat(await stdin.toArray());
   if (!isUtf8(bytes)) throw new UsageError(['Standard input is not UTF-8 text']);
   return bytes.toString().replace(/\r?\n$/, '');
+}
+
+/**
+ * Asks for lines on the terminal without echoing them; resolves to undefined when the user cancels. Standard
+ * input must be a terminal.
+ */
+function readHidden(
+  { stdin, stderr }: CommandIo,
+  ...questions: readonly string[]
+): Promise<readonly string[] | undefined> {
+  const { promise, resolve } = Promise.withResolvers<readonly string[] | undefined>();
+  const muted = new Writable({ write: (_chunk, _encoding, done) => done() });
+  // One interface for all questions, because pasted text may answer several. No history, because it would
+  // keep a password.
+  const terminal = readline.createInterface({ input: stdin, output: muted, terminal: true, historySize: 0 });
+  const lines: string[] = [];
+  const ask = () => stderr.write(questions[lines.length] ?? '');
+  terminal.on('line', (line) => {
+    lines.push(line);
+    stderr.write('\n');
+    if (lines.length < questions.length) ask();
+    else terminal.close();
+  });
+  terminal.on('SIGINT', () => terminal.close());
+  // On its own, readline ends at Ctrl+D only on an empty line.
+  stdin.on('keypress', (_text, key) => {
+    if (key.ctrl && key.name === 'd') terminal.close();
+  });
+  terminal.once('close', () => {
+    const complete = lines.length === questions.length;
+    if (!complete) stderr.write('\n');
+    resolve(complete ? lines : undefined);
+  });
+  ask();
+  return promise;
 }

@@ -138,13 +138,13 @@ function quoted(body: string): string {
 }
 
 /** What to ask: a URL that reports readiness, or the addresses of doors. */
-export type Targets =
+type Targets =
   | { readonly readiness: Receiver }
   | { readonly doors: readonly Receiver[] }
   | { readonly problem: string };
 
 /** Where to ask whether the service of a configuration is ready. */
-export function targetsOf(config: Config): Targets {
+function targetsOf(config: Config): Targets {
   const { interfaces } = config.settings;
   if (interfaces.includes('management')) {
     const readiness = ownDoor(config, 'management', '/readyz');

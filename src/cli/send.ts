@@ -126,7 +126,7 @@ function extraHeaders(lines: readonly string[]): Readonly<Record<string, string>
 }
 
 /** The error for options that `portico send` cannot use. */
-export function misuse(problem: string): UsageError {
+function misuse(problem: string): UsageError {
   return new UsageError([problem], send.usage.topic);
 }
 
@@ -134,7 +134,7 @@ export function misuse(problem: string): UsageError {
  * The content that an option gives: its value, a file (`@file`) or standard input (`-`). Rejects with
  * UsageError.
  */
-export async function readContent(io: CommandIo, flag: string, value: string): Promise<Buffer> {
+async function readContent(io: CommandIo, flag: string, value: string): Promise<Buffer> {
   if (value === '-') return Buffer.concat(await io.stdin.toArray());
   if (!value.startsWith('@')) return Buffer.from(value);
   try {
@@ -145,7 +145,7 @@ export async function readContent(io: CommandIo, flag: string, value: string): P
 }
 
 /** Like `readContent`, parsed as JSON. */
-export async function readJson(io: CommandIo, flag: string, value: string): Promise<unknown> {
+async function readJson(io: CommandIo, flag: string, value: string): Promise<unknown> {
   const content = await readContent(io, flag, value);
   try {
     return JSON.parse(content.toString());
@@ -155,7 +155,7 @@ export async function readJson(io: CommandIo, flag: string, value: string): Prom
 }
 
 /** The receiver: the given one, or the webhook door of the configuration. Throws UsageError. */
-export function receiverOf(given: string | undefined, config: Config, { path, ownPath }: SendAs): Receiver {
+function receiverOf(given: string | undefined, config: Config, { path, ownPath }: SendAs): Receiver {
   if (given !== undefined) {
     const url = URL.parse(given);
     if (url === null || (url.protocol !== 'http:' && url.protocol !== 'https:')) {
@@ -228,7 +228,7 @@ function summaryOf(
 }
 
 /** A delivery, and how often to send it. */
-export interface Sending {
+interface Sending {
   readonly receiver: Receiver;
   readonly sendAs: SendAs;
   /** The event by the sender's name. */
@@ -243,7 +243,7 @@ export interface Sending {
 }
 
 /** The outcome. */
-export interface Sent {
+interface Sent {
   /** The number of answers by status. */
   readonly statuses: ReadonlyMap<number, number>;
   readonly last: { readonly id: string; readonly reply: Reply } | undefined;
@@ -400,7 +400,7 @@ function givenSecret(args: CommandArguments): string | undefined {
  * All headers of a delivery, signed with the current time. Throws UsageError when it cannot be signed or
  * sent.
  */
-export function signedHeaders(
+function signedHeaders(
   { layout, sign }: SendAs,
   delivery: Omit<Parameters<typeof signDelivery>[2], 'timestamp'>,
 ): Readonly<Record<string, string>> {

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
-import { cell, widthOf } from './deliveries/cells.ts';
-import { type Column, renderTable, showProgress } from './terminal.ts';
+import { type Column, cell, renderTable, showProgress, widthOf } from './terminal.ts';
 
 describe('progress', () => {
   function screen(isTTY: boolean) {

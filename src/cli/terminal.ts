@@ -1,12 +1,8 @@
 import { once } from 'node:events';
-import * as readline from 'node:readline';
 import { createInterface } from 'node:readline/promises';
-import { Writable } from 'node:stream';
 import { paintedLines, paintFor, printable, printableLines } from '../core/text.ts';
-import { formatSpan } from '../inbox/delivery.ts';
-import type { OnCopy } from '../sql/backup/copy.ts';
+import { type EventNames, formatSpan } from '../inbox/delivery.ts';
 import type { CommandIo } from './command.ts';
-import { cell, pad, widthOf } from './deliveries/cells.ts';
 
 type Output = Pick<CommandIo, 'stdout'>;
 
@@ -73,21 +69,6 @@ export async function confirmed(
   const asked = terminal.question(`${printable(question)} [y/N] `, { signal }).catch(() => undefined);
   const answer = await Promise.race([asked, promise]);
   return /^\s*y(?:es)?\s*$/i.test(answer ?? '');
-}
-
-/** Shows the progress of copying a database. Disposing of it clears the line. */
-export function showCopy(io: CommandIo): Disposable & { readonly onCopy: OnCopy } {
-  const shown = new DisposableStack();
-  const lines = new Map<string, Progress>();
-  return {
-    onCopy(step, done, total) {
-      const doing = step === 'copy' ? 'Copying pages:' : 'Checking tables:';
-      const line = lines.get(step) ?? shown.use(showProgress(io, doing, total));
-      lines.set(step, line);
-      line.update(done);
-    },
-    [Symbol.dispose]: () => shown.dispose(),
-  };
 }
 
 /** The exit code of an interrupted command: that of shells for SIGINT. */
@@ -173,41 +154,6 @@ function progressText(done: number, total: number | undefined, elapsed: number):
   return `${number} of ${total.toLocaleString('en-US')} (${percent} %${rest})`;
 }
 
-/**
- * Asks for lines on the terminal without echoing them; resolves to undefined when the user cancels. Standard
- * input must be a terminal.
- */
-export function readHidden(
-  { stdin, stderr }: CommandIo,
-  ...questions: readonly string[]
-): Promise<readonly string[] | undefined> {
-  const { promise, resolve } = Promise.withResolvers<readonly string[] | undefined>();
-  const muted = new Writable({ write: (_chunk, _encoding, done) => done() });
-  // One interface for all questions, because pasted text may answer several. No history, because it would
-  // keep a password.
-  const terminal = readline.createInterface({ input: stdin, output: muted, terminal: true, historySize: 0 });
-  const lines: string[] = [];
-  const ask = () => stderr.write(questions[lines.length] ?? '');
-  terminal.on('line', (line) => {
-    lines.push(line);
-    stderr.write('\n');
-    if (lines.length < questions.length) ask();
-    else terminal.close();
-  });
-  terminal.on('SIGINT', () => terminal.close());
-  // On its own, readline ends at Ctrl+D only on an empty line.
-  stdin.on('keypress', (_text, key) => {
-    if (key.ctrl && key.name === 'd') terminal.close();
-  });
-  terminal.once('close', () => {
-    const complete = lines.length === questions.length;
-    if (!complete) stderr.write('\n');
-    resolve(complete ? lines : undefined);
-  });
-  ask();
-  return promise;
-}
-
 /** A column of a table of `T`. */
 export interface Column<T> {
   readonly title: string;
@@ -274,4 +220,52 @@ function fit<T>(columns: readonly Sized<T>[], width: number): readonly Sized<T>[
 
 function totalOf(columns: readonly { readonly width: number }[]): number {
   return columns.reduce((sum, { width }) => sum + width + GAP, -GAP);
+}
+
+// Characters that terminals draw two columns wide (Unicode Standard Annex 11, roughly).
+const WIDE = /[\p{sc=Han}\p{sc=Hangul}\p{sc=Hiragana}\p{sc=Katakana}\p{Emoji_Presentation}\uff01-\uff60]/u;
+const NONE = /\p{M}/u;
+
+/** Width of a character in terminal columns. */
+function columnsOf(character: string): number {
+  if (NONE.test(character)) return 0;
+  return WIDE.test(character) ? 2 : 1;
+}
+
+/** Width of a text in terminal columns. */
+export function widthOf(text: string): number {
+  // Most texts are ASCII.
+  if (/^[ -~]*$/.test(text)) return text.length;
+  let width = 0;
+  for (const character of text) width += columnsOf(character);
+  return width;
+}
+
+/** Untrusted text as a table cell, cut to a width in columns. */
+export function cell(text: string, width = Number.POSITIVE_INFINITY): string {
+  const shown = printable(text);
+  if (widthOf(shown) <= width) return shown;
+  let cut = '';
+  let taken = 1;
+  for (const character of shown) {
+    taken += columnsOf(character);
+    if (taken > width) break;
+    cut += character;
+  }
+  return `${cut}…`;
+}
+
+/**
+ * The event of a delivery by its name in Portico, and the sender's name if that differs; undefined without an
+ * event.
+ */
+export function eventText({ event, senderEvent }: EventNames): string | undefined {
+  if (event === null) return undefined;
+  return senderEvent == null ? event : `${event} (${senderEvent})`;
+}
+
+/** Pads a text with spaces to a width in columns; `right` aligns it to the right. */
+export function pad(text: string, width: number, right = false): string {
+  const spaces = ' '.repeat(Math.max(0, width - widthOf(text)));
+  return right ? spaces + text : text + spaces;
 }

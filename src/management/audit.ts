@@ -1,10 +1,9 @@
 import { HttpProblem, type RequestContext } from '@portico/transport';
 import { ANONYMOUS, type Audit, type AuditData, type AuditEvent, type AuditStore } from '../access/audit.ts';
 import { parseBasicAuth } from '../access/basic.ts';
-import type { ManagementEndpoint } from './management-endpoint.ts';
 import { jsonReply } from './management-errors.ts';
 import { maskText } from './masking.ts';
-import type { Operation, Operations, Routes, WriteOperation } from './operations.ts';
+import type { ManagementEndpoint, Operation, Operations, Routes, WriteOperation } from './operations.ts';
 import type { DoorOptions } from './options.ts';
 
 /** Maximum number of events in a reply; it shows the latest. */

@@ -3,8 +3,8 @@ import { test } from 'node:test';
 import Fastify, { type FastifyInstance } from 'fastify';
 import { managementApp } from '../../test/support/management-app.ts';
 import type { CustomEndpoint } from './endpoints/custom.ts';
-import { ManagementOptionsError } from './environment.ts';
 import { management } from './management.ts';
+import { ManagementOptionsError } from './management-errors.ts';
 import type { ManagementOptions } from './options.ts';
 
 // How the door gets on with an application that is not ours.

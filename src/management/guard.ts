@@ -2,10 +2,9 @@ import { HttpProblem } from '@portico/transport';
 import type { FastifyBaseLogger, FastifyInstance, FastifyRequest, onRequestHookHandler } from 'fastify';
 import { authenticator, type Principal, type Verdict } from '../access/basic.ts';
 import { comparableEndpointId } from '../config/options/endpoint-id.ts';
-import type { ManagementEndpoint } from './management-endpoint.ts';
-import { FORBIDDEN, UNAUTHORIZED } from './management-errors.ts';
+import { FORBIDDEN } from './management-errors.ts';
 import { accessRules } from './masking.ts';
-import type { Routes } from './operations.ts';
+import type { ManagementEndpoint, Routes } from './operations.ts';
 import type { DoorOptions } from './options.ts';
 
 const PRINCIPALS = new WeakMap<FastifyRequest, Principal>();
@@ -14,6 +13,11 @@ const PRINCIPALS = new WeakMap<FastifyRequest, Principal>();
 export function principalOf(request: FastifyRequest): Principal | undefined {
   return PRINCIPALS.get(request);
 }
+
+/** The refusal of a request without valid credentials. */
+const UNAUTHORIZED = new HttpProblem(401, 'UNAUTHORIZED', 'This needs a user name and a password', {
+  headers: { 'www-authenticate': 'Basic realm="portico", charset="UTF-8"' },
+});
 
 /**
  * The hook that admits only the configured users (CONTRACT.md#authentication): 401 without valid credentials,

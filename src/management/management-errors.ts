@@ -8,6 +8,7 @@ import {
   sendProblem,
 } from '@portico/transport';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { ExpectedError } from '../core/errors.ts';
 
 /** The headers of every reply of this door, whose content depends on the time and the user. */
 export const COMMON_HEADERS = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' } as const;
@@ -44,10 +45,7 @@ export const managementErrors: ErrorFormat = {
 // Created once; nothing uses a refusal's stack.
 /** The refusal of a path without an endpoint. */
 export const NOT_FOUND = new HttpProblem(404, 'NOT_FOUND', 'There is no such endpoint');
-/** The refusal of a request without valid credentials. */
-export const UNAUTHORIZED = new HttpProblem(401, 'UNAUTHORIZED', 'This needs a user name and a password', {
-  headers: { 'www-authenticate': 'Basic realm="portico", charset="UTF-8"' },
-});
+
 /** The refusal of a user without the required role. */
 export const FORBIDDEN = new HttpProblem(403, 'FORBIDDEN', 'This user does not have the role for it');
 
@@ -70,9 +68,15 @@ export const MEDIA_TYPES = [
 ] as const;
 
 /** A media type of this door's JSON. */
-export type MediaType = (typeof MEDIA_TYPES)[number];
+type MediaType = (typeof MEDIA_TYPES)[number];
 
 /** The media type that an Accept header prefers; the first one if it accepts none. */
 export function mediaTypeFor(accept: string | undefined): MediaType {
   return preferred(accept, MEDIA_TYPES) ?? MEDIA_TYPES[0];
+}
+
+/** The options of the management door are invalid; the message says what to change. */
+export class ManagementOptionsError extends ExpectedError {
+  override readonly name = 'ManagementOptionsError';
+  readonly code = 'MANAGEMENT_OPTIONS';
 }

@@ -1,22 +1,25 @@
+import { prefersHtml, type Reply } from '@portico/transport';
 import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
+import { takenEndpoints } from '../config/options/endpoint-id.ts';
 import { defaultsOf } from '../config/options/options.ts';
+import { readEndpoints } from '../config/schema/endpoints.ts';
 import { environmentProperties } from '../config/sources.ts';
 import { KnownSecrets } from '../core/redaction.ts';
+import { type Linked, linksPage } from '../http/pages.ts';
 import { HealthRegistry, Readiness } from '../telemetry/health.ts';
 import { Metrics } from '../telemetry/metrics.ts';
 import { observeRuntime } from '../telemetry/runtime.ts';
 import { auditEventsEndpoint, auditedRoutes } from './audit.ts';
 import { addConsole, servesConsole } from './console/console.ts';
-import { addDiscovery } from './discovery.ts';
-import { customEndpoint } from './endpoints/custom.ts';
+import { type CustomEndpoint, customEndpoint } from './endpoints/custom.ts';
 import { deliveriesEndpoint } from './endpoints/deliveries.ts';
 import { cpuProfileEndpoint, heapDumpEndpoint, threadDumpEndpoint } from './endpoints/dumps.ts';
-import { addProbes, type HealthView, healthEndpoint, healthView } from './endpoints/health.ts';
-import { infoEndpoint, nearestBuild } from './endpoints/info.ts';
+import { addProbes, healthEndpoint, healthView, PROBE_PATHS } from './endpoints/health.ts';
+import { type Build, infoEndpoint, nearestBuild } from './endpoints/info.ts';
 import { loggersEndpoint } from './endpoints/loggers.ts';
 import { metricsEndpoint } from './endpoints/metrics.ts';
 import { prometheusEndpoint } from './endpoints/prometheus.ts';
-import { configPropsEndpoint, envEndpoint } from './endpoints/properties.ts';
+import { configPropsEndpoint, type Environment, envEndpoint } from './endpoints/properties.ts';
 import {
   historyEndpoint,
   httpExchangesEndpoint,
@@ -24,15 +27,30 @@ import {
   requestsEndpoint,
 } from './endpoints/recent.ts';
 import { eventLoopEndpoint, mappingsEndpoint, shutdownEndpoint } from './endpoints/runtime.ts';
-import { type Environment, ManagementOptionsError } from './environment.ts';
-import { exposedEndpoints, guard } from './guard.ts';
-import type { ManagementEndpoint } from './management-endpoint.ts';
-import { methodNotAllowed, NOT_FOUND, refuse } from './management-errors.ts';
+import { type Exposed, exposedEndpoints, guard } from './guard.ts';
+import {
+  jsonTextReply,
+  ManagementOptionsError,
+  MEDIA_TYPES,
+  methodNotAllowed,
+  NEGOTIATED_HEADERS,
+  NOT_FOUND,
+  refuse,
+} from './management-errors.ts';
 import { valueShower } from './masking.ts';
-import { ApiDocuments, docsEndpoint, openApiEndpoint } from './openapi/docs.ts';
-import { addRoutes, answerBeforeBody, prepareScope } from './operations.ts';
-import { basePrefix, checkCustomEndpoints, type DoorOptions, type ManagementOptions } from './options.ts';
+import { ApiDocuments, docsEndpoint, openApiEndpoint, originOf } from './openapi/docs.ts';
+import {
+  addOperations,
+  addRoutes,
+  answerBeforeBody,
+  type ManagementEndpoint,
+  type Operation,
+  prepareScope,
+} from './operations.ts';
+import type { DoorOptions, ManagementOptions } from './options.ts';
 import { registerWithAdmin } from './spring-boot-admin.ts';
+
+type HealthView = ReturnType<typeof healthView>;
 
 /**
  * The management door (CONTRACT.md#management-endpoints) as a Fastify plugin. Everything it adds stays in two
@@ -83,6 +101,31 @@ const CONSOLE_LINK = {
   path: '/console',
   about: 'The console: the service at a glance, and actions for people.',
 };
+
+const BASE_PATH = /^(?:\/(?!\.{1,2}(?:\/|$))[\w.~-]+)+$/;
+
+/** The base path as a route prefix: without a trailing slash, empty for `/`. */
+function basePrefix(basePath: string): string {
+  const prefix = basePath.replace(/\/+$/, '');
+  if (basePath === '' || (prefix !== '' && !BASE_PATH.test(prefix))) {
+    throw new ManagementOptionsError(
+      `The base path ${JSON.stringify(basePath)} is not a plain path. Use one like /actuator, or /.`,
+    );
+  }
+  return prefix;
+}
+
+/** Refuses custom endpoints that cannot be reached, or that share an id. */
+function checkCustomEndpoints(endpoints: readonly CustomEndpoint[], prefix: string): void {
+  const probes = prefix === '' ? PROBE_PATHS.map((path) => path.slice(1)) : [];
+  // Copied field by field, because an instance of a class has its operations on its prototype.
+  const value = endpoints.map(({ id, path, query, read, write, delete: remove }) => {
+    return { id, path, query, read, write, delete: remove };
+  });
+  const problems: string[] = [];
+  readEndpoints({ value, path: 'endpoints' }, problems, [...takenEndpoints, ...probes]);
+  if (problems.length > 0) throw new ManagementOptionsError(problems.join('\n'));
+}
 
 /** Every endpoint for which the options provide data, exposed or not. */
 function allEndpoints(
@@ -194,4 +237,78 @@ function processEnvironment(env: NodeJS.ProcessEnv): Environment {
     activeProfiles: env.NODE_ENV ? [env.NODE_ENV] : [],
     propertySources: [{ name: 'systemEnvironment', properties: environmentProperties(env) }],
   };
+}
+
+const ORIGIN = '{origin}';
+
+/**
+ * Adds the base path itself: absolute links to everything exposed, and a page for browsers. Only that page
+ * lists `pages`.
+ */
+function addDiscovery(
+  scope: FastifyInstance,
+  endpoints: readonly Exposed[],
+  build: Build,
+  pages: readonly PageLink[] = [],
+): void {
+  const pieces = linksOf(scope.prefix, endpoints).split(ORIGIN);
+  const page = discoveryPage(scope.prefix, endpoints, build, pages);
+  const get: Operation = (ctx) => {
+    if (prefersHtml(ctx.headers.accept, MEDIA_TYPES)) return page;
+    return { ...jsonTextReply(ctx, pieces.join(originOf(ctx.request))), headers: NEGOTIATED_HEADERS };
+  };
+  addOperations(scope, '', { get, fast: false });
+}
+
+function linksOf(basePath: string, endpoints: readonly Exposed[]): string {
+  const link = (path: string) => ({ href: `${ORIGIN}${basePath}${path}`, templated: isTemplate(path) });
+  const links = endpoints.flatMap(({ routes }) =>
+    Object.keys(routes).map((path) => [linkName(path), link(path)]),
+  );
+  return JSON.stringify({ _links: { self: link(''), ...Object.fromEntries(links) } });
+}
+
+/** Named as in Actuator: `/env/{toMatch}` is `env-toMatch`. */
+function linkName(path: string): string {
+  return path.slice(1).replace(/\/\{\*?(.*)\}$/, '-$1');
+}
+
+/** A page for people below the base path. */
+interface PageLink {
+  readonly path: string;
+  readonly about: string;
+}
+
+/** The page at the base path for browsers: each endpoint with a line about it. */
+function discoveryPage(
+  prefix: string,
+  endpoints: readonly Exposed[],
+  { name, version }: Build,
+  pages: readonly PageLink[] = [],
+): Reply {
+  // Relative to the page's own URL, so that links also work behind a proxy that adds a prefix.
+  const base = `.${prefix.slice(prefix.lastIndexOf('/'))}`;
+  const page = linksPage(
+    `${name} ${version}`,
+    'Management endpoints. Programs get these links as JSON from the same address.',
+    [
+      ...pages.map(({ path, about }) => ({ paths: [{ text: prefix + path, href: base + path }], about })),
+      ...endpoints.map((endpoint) => linked(endpoint, base, prefix)),
+    ],
+  );
+  return { ...page, headers: { ...NEGOTIATED_HEADERS, ...page.headers } };
+}
+
+/** Whether a path contains a placeholder, so that it cannot be a link. */
+function isTemplate(path: string): boolean {
+  return path.includes('{');
+}
+
+function linked({ about, routes }: Exposed, base: string, prefix: string): Linked {
+  const paths = Object.entries(routes).map(([path, { get }]) => {
+    const text = prefix + path;
+    if (get === undefined) return { text: `POST ${text}` };
+    return { text, href: isTemplate(path) ? undefined : base + path };
+  });
+  return { paths, about };
 }

@@ -29,7 +29,7 @@ export function accessRules(rules: AccessRules): (id: string, own: Access | unde
 }
 
 /** Shown instead of a secret value. */
-export const MASK = '******';
+const MASK = '******';
 
 /** When to show the values of properties. Only authorised requests pass the guard. */
 export type ShowValues = 'never' | 'when-authorized' | 'always';
@@ -98,7 +98,7 @@ export function maskText(text: string, { texts }: SecretTexts): string {
 }
 
 /** A property's value as it may be shown. */
-export type ShowValue = (name: string, property: Pick<Property, 'value' | 'secret'>) => unknown;
+type ShowValue = (name: string, property: Pick<Property, 'value' | 'secret'>) => unknown;
 
 /**
  * Shows values, with `secrets` redacted in all of them. It shows plain values and lists of them; of others,

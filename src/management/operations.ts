@@ -12,7 +12,20 @@ import {
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { refuseCrossSite } from '../access/cors.ts';
 import type { MaybePromise } from '../core/maybe-promise.ts';
+
 import { COMMON_HEADERS, MEDIA_TYPES, methodNotAllowed, NOT_FOUND, refuse } from './management-errors.ts';
+import type { Access } from './masking.ts';
+
+/** A management endpoint: its id, and its routes below the base path. */
+export interface ManagementEndpoint {
+  readonly id: string;
+  /** A line of plain text for the page that browsers get. */
+  readonly about: string;
+  /** Access unless the configuration sets one. Default: unrestricted. */
+  readonly ownAccess?: Access;
+  /** Called if the endpoint is exposed, with the scope of the base path. */
+  routes(scope: FastifyInstance): Routes;
+}
 
 /** Answers a read. Throws HttpProblem. */
 export type Operation = (ctx: RequestContext) => MaybePromise<Reply>;

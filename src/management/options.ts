@@ -1,9 +1,9 @@
 import type { Audit, AuditStore } from '../access/audit.ts';
 import type { BasicUser } from '../access/basic.ts';
-import { type ShowDetails, takenEndpoints } from '../config/options/endpoint-id.ts';
+import type { ShowDetails } from '../config/options/endpoint-id.ts';
 import type { InfoPart } from '../config/options/management.ts';
 import type { EffectiveOption } from '../config/options-table.ts';
-import { type HealthGroupOptions, readEndpoints } from '../config/schema/endpoints.ts';
+import type { HealthGroupOptions } from '../config/schema/endpoints.ts';
 import type { SecretTexts } from '../core/redaction.ts';
 import type { DoorApi } from '../http/openapi.ts';
 import type { Deliveries } from '../inbox/operations.ts';
@@ -14,10 +14,9 @@ import type { Metrics } from '../telemetry/metrics.ts';
 import type { ExchangeLog, RequestTail } from '../telemetry/request-stats.ts';
 import type { ConsoleView } from './console/console-view.ts';
 import type { CustomEndpoint } from './endpoints/custom.ts';
-import { PROBE_PATHS } from './endpoints/health.ts';
 import type { Build, GitSource } from './endpoints/info.ts';
+import type { Environment } from './endpoints/properties.ts';
 import type { Mappings } from './endpoints/runtime.ts';
-import { type Environment, ManagementOptionsError } from './environment.ts';
 import type { AccessRules, ShowValues } from './masking.ts';
 import type { SpringBootAdminOptions } from './spring-boot-admin.ts';
 
@@ -89,31 +88,6 @@ export interface DoorOptions {
 
 /** The options of the management door; for the defaults see withDefaults. */
 export type ManagementOptions = { readonly [K in keyof DoorOptions]?: DoorOptions[K] | undefined };
-
-const BASE_PATH = /^(?:\/(?!\.{1,2}(?:\/|$))[\w.~-]+)+$/;
-
-/** The base path as a route prefix: without a trailing slash, empty for `/`. */
-export function basePrefix(basePath: string): string {
-  const prefix = basePath.replace(/\/+$/, '');
-  if (basePath === '' || (prefix !== '' && !BASE_PATH.test(prefix))) {
-    throw new ManagementOptionsError(
-      `The base path ${JSON.stringify(basePath)} is not a plain path. Use one like /actuator, or /.`,
-    );
-  }
-  return prefix;
-}
-
-/** Refuses custom endpoints that cannot be reached, or that share an id. */
-export function checkCustomEndpoints(endpoints: readonly CustomEndpoint[], prefix: string): void {
-  const probes = prefix === '' ? PROBE_PATHS.map((path) => path.slice(1)) : [];
-  // Copied field by field, because an instance of a class has its operations on its prototype.
-  const value = endpoints.map(({ id, path, query, read, write, delete: remove }) => {
-    return { id, path, query, read, write, delete: remove };
-  });
-  const problems: string[] = [];
-  readEndpoints({ value, path: 'endpoints' }, problems, [...takenEndpoints, ...probes]);
-  if (problems.length > 0) throw new ManagementOptionsError(problems.join('\n'));
-}
 
 /** Another door that /openapi describes. */
 interface DescribedDoor {

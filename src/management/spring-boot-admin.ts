@@ -5,7 +5,7 @@ import { isSecure } from '@portico/transport';
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
 import type { Metrics } from '../telemetry/metrics.ts';
 import { addJvmMetrics } from '../telemetry/runtime.ts';
-import { ManagementOptionsError } from './environment.ts';
+import { ManagementOptionsError } from './management-errors.ts';
 
 /** The registration of the service with a Spring Boot Admin server. */
 export interface SpringBootAdminOptions

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { MeterError } from './meters.ts';
-import { Metrics } from './metrics.ts';
+import { MeterError, Metrics } from './metrics.ts';
 
 /** A meter's series as `tags -> measurements`. */
 function dump(metrics: Metrics, name: string): Record<string, Record<string, number>> {

@@ -1,20 +1,5 @@
 import type { BaseLogger } from 'pino';
-import {
-  Counter,
-  type CreateSeries,
-  checkNames,
-  type Meter,
-  MeterError,
-  type MeterOptions,
-  MetricWindow,
-  type ObservedOptions,
-  type Series,
-  SeriesTable,
-  type Tagged,
-  Timer,
-  type TimerOptions,
-  type WithTags,
-} from './meters.ts';
+import { type Measurement, type Meter, MetricWindow, type Series, type Tag, Timer } from './meters.ts';
 
 interface MetricsOptions {
   /** Maximum number of tag combinations per meter; further ones share one series. Default 1,000. */
@@ -205,4 +190,158 @@ function reading(read: () => number): number {
   } catch {
     return Number.NaN;
   }
+}
+
+/** A count that never decreases. */
+class Counter implements Series {
+  readonly tags: readonly Tag[];
+  #count = 0;
+
+  constructor(tags: readonly Tag[]) {
+    this.tags = tags;
+  }
+
+  get count(): number {
+    return this.#count;
+  }
+
+  /** Adds `by`, default 1. Ignores values that are not positive and finite. */
+  increment(by = 1): void {
+    if (by > 0 && by < Infinity) this.#count += by;
+  }
+
+  measure(): readonly Measurement[] {
+    return [{ statistic: 'COUNT', value: this.#count }];
+  }
+}
+
+/** The tag value of the overflow series. */
+const OVERFLOW = 'overflow';
+
+type CreateSeries<S> = (tags: readonly Tag[]) => S;
+
+/** The series of one meter by tag values: at most `limit`, plus one for the overflow. */
+class SeriesTable<S extends Series> {
+  readonly #keys: readonly string[];
+  readonly #limit: number;
+  readonly #onOverflow: () => void;
+  readonly #series = new Map<string, S>();
+
+  constructor(keys: readonly string[], limit: number, onOverflow: () => void) {
+    this.#keys = keys;
+    this.#limit = limit;
+    this.#onOverflow = onOverflow;
+  }
+
+  /** In order of creation. */
+  all(): Iterable<S> {
+    return this.#series.values();
+  }
+
+  /** The series of these tags, created on first use. Throws MeterError for other tags than the declared ones. */
+  find(pairs: readonly string[], create: CreateSeries<S>): S {
+    const values = this.#keys.map((key, i) => (pairs[2 * i] === key ? pairs[2 * i + 1] : undefined));
+    if (pairs.length !== 2 * values.length || !values.every((value) => value !== undefined)) {
+      throw new MeterError(
+        `Expected the tags ${this.#keys.join(', ')} in this order, each with its value; got: ${pairs.join(', ')}`,
+      );
+    }
+    const known = this.#series.get(JSON.stringify(values));
+    if (known !== undefined) return known;
+    if (this.#series.size < this.#limit) return this.#add(values, create);
+    this.#onOverflow();
+    // A regular series may have these values already.
+    const overflow = values.map(() => OVERFLOW);
+    return this.#series.get(JSON.stringify(overflow)) ?? this.#add(overflow, create);
+  }
+
+  /**
+   * Adds a series with these tag values; drops it beyond the limit, since readings cannot be merged. Throws
+   * MeterError if it exists already.
+   */
+  addNew(values: readonly string[], create: CreateSeries<S>): void {
+    if (this.#series.has(JSON.stringify(values))) {
+      throw new MeterError(`The series with these tags exists already: ${values.join(', ')}`);
+    }
+    if (this.#series.size < this.#limit) this.#add(values, create);
+    else this.#onOverflow();
+  }
+
+  #add(values: readonly string[], create: CreateSeries<S>): S {
+    const series = create(this.#keys.map((key, i) => ({ key, value: values[i] ?? '' })));
+    this.#series.set(JSON.stringify(values), series);
+    return series;
+  }
+}
+
+/** The description of a meter; `unit` is its base unit, such as `bytes`. */
+interface MeterOptions {
+  readonly description: string;
+  readonly unit?: string | undefined;
+}
+
+/** The description of a meter whose value is kept elsewhere and read on each measurement. */
+interface ObservedOptions extends MeterOptions {
+  /** Tags of this series; other series of the meter have the same keys with other values. */
+  readonly tags?: Readonly<Record<string, string>>;
+}
+
+/** The description of a timer, which measures seconds. */
+interface TimerOptions {
+  readonly description: string;
+  /** Upper bounds of the histogram buckets in seconds, ascending; default none. */
+  readonly buckets?: readonly number[] | undefined;
+}
+
+/** The tag keys of a meter. Values must come from a small set: a route template, never a URL. */
+interface WithTags<Keys extends readonly string[]> {
+  readonly tags: Keys;
+}
+
+/** The arguments of `with`: each tag key with its value, in declared order. */
+type TagPairs<Keys extends readonly string[]> = Keys extends readonly [
+  infer Key extends string,
+  ...infer Rest extends readonly string[],
+]
+  ? [key: Key, value: string, ...rest: TagPairs<Rest>]
+  : [];
+
+/** A meter with tags. Hot paths should keep the result of `with`. */
+export interface Tagged<S extends Series, Keys extends readonly string[]> {
+  /** The series with these tag values; the overflow series once the meter is full. */
+  with(...pairs: TagPairs<Keys>): S;
+}
+
+/** A bug: a meter is declared twice in different ways, or used against its declaration. */
+export class MeterError extends Error {
+  override readonly name = 'MeterError';
+  readonly code = 'METER';
+}
+
+const NAME = /^[a-z][a-z0-9]*(?:[._][a-z0-9]+)*$/;
+
+const UNIT = /^[a-z][a-z0-9]*(?:_[a-z0-9]+)*$/;
+
+/** Labels that Prometheus reserves. */
+const RESERVED = ['le', 'quantile'];
+
+/** Checks the names of a meter. Throws MeterError. */
+function checkNames(
+  name: string,
+  unit: string | undefined,
+  tagKeys: readonly string[],
+  buckets: readonly number[] = [],
+): void {
+  const quoted = JSON.stringify;
+  if (!NAME.test(name))
+    throw new MeterError(`${quoted(name)} is not a valid meter name: use lower-case words joined by dots`);
+  if (unit !== undefined && !UNIT.test(unit))
+    throw new MeterError(`${quoted(unit)} is not a valid unit of ${name}: use a plain word like bytes`);
+  const wrong = tagKeys.find((key) => !NAME.test(key) || RESERVED.includes(key));
+  if (wrong !== undefined)
+    throw new MeterError(`${quoted(wrong)} cannot be a tag of ${name}: use another word`);
+  if (new Set(tagKeys.map((key) => key.replaceAll('.', '_'))).size < tagKeys.length)
+    throw new MeterError(`Two tags of ${name} have the same name: ${tagKeys.join(', ')}`);
+  if (!buckets.every((bound, i) => bound > (buckets[i - 1] ?? 0) && bound < Infinity))
+    throw new MeterError(`The buckets of ${name} must be seconds in ascending order: ${buckets.join(', ')}`);
 }

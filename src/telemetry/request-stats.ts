@@ -1,7 +1,7 @@
 import { exchangeOf, type RecordedExchange, type ReplyRecorder, requestFields } from '@portico/transport';
 import type { FastifyBaseLogger, FastifyInstance, onResponseHookHandler } from 'fastify';
-import { LatencyHistogram, type Tagged, type Timer } from './meters.ts';
-import type { Metrics } from './metrics.ts';
+import { LatencyHistogram, type Timer } from './meters.ts';
+import type { Metrics, Tagged } from './metrics.ts';
 
 /** The route of requests without a matching route, whose paths clients choose. */
 const NO_ROUTE = 'none';

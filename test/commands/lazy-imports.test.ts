@@ -28,11 +28,9 @@ function loadedBy(...args: readonly string[]): readonly string[] {
 const SERVICE = /^(?:app\/serve\.ts|rest\/|graphql|management\/|config\/load\.ts)/;
 /** The files of commands. */
 const COMMANDS = /^cli\/(?:\w+\/|(?!command|help|terminal)[\w-]+\.ts)/;
-/** Loaded by `terminal.ts`, which pads cells. */
-const SHARED = 'cli/deliveries/cells.ts';
 
 const without = (files: readonly string[], ...patterns: readonly RegExp[]) =>
-  files.filter((file) => file !== SHARED && patterns.some((pattern) => pattern.test(file)));
+  files.filter((file) => patterns.some((pattern) => pattern.test(file)));
 
 test('the version and the list of commands load neither the service nor a database nor a command', () => {
   for (const args of [['--version'], ['--help'], ['help', 'serve']]) {

@@ -1,13 +1,20 @@
 import { useMemo, useState } from 'react';
 import { useAbout } from '../data/about.ts';
-import { type Attempt, type DeliveryView, isActionable, type Job, statusTone } from '../data/deliveries.ts';
+import { act } from '../data/api.ts';
+import {
+  type Action,
+  type Attempt,
+  type DeliveryView,
+  isActionable,
+  type Job,
+  statusTone,
+} from '../data/deliveries.ts';
 import { formatBytes, formatMoment, formatMs } from '../data/format.ts';
 import { useLive } from '../data/live.ts';
 import { useData } from '../data/use-data.ts';
 import { Icon } from '../parts/icon.tsx';
-import { JsonTree } from '../parts/json-tree.tsx';
 import { Card, Empty, Notice, Page, Segments, Status, type Tone, Waiting } from '../parts/parts.tsx';
-import { actOn } from './deliveries-act.tsx';
+import { say } from '../parts/toasts.tsx';
 
 /** One delivery: its content, its jobs and their attempts. */
 export function Delivery({ id }: { id: string }) {
@@ -299,4 +306,65 @@ function hexOf(bytes: Uint8Array): string {
   }
   if (bytes.length > MAX_BYTES) rows.push(`… ${bytes.length - MAX_BYTES} more bytes`);
   return rows.join('\n');
+}
+
+const DONE: Readonly<Record<Action, string>> = { replay: 'Replay requested', discard: 'Discarded' };
+
+/** Replays or discards one delivery and shows the result. */
+export async function actOn(id: string, action: Action, onDone: () => void): Promise<void> {
+  try {
+    await act('POST', `deliveries/${encodeURIComponent(id)}`, { action });
+    say('good', `${DONE[action]}: ${id}`);
+  } catch (error) {
+    say('bad', (error as Error).message);
+  }
+  onDone();
+}
+
+/** Maximum number of shown members of a value; a longer value states how many are omitted. */
+const MAX_MEMBERS = 200;
+
+/** A JSON value as a tree with collapsible branches. All content is rendered as text. */
+function JsonTree({ value, depth = 0 }: { value: unknown; depth?: number }) {
+  if (typeof value !== 'object' || value === null) return <Leaf value={value} />;
+  const members = Object.entries(value);
+  const isArray = Array.isArray(value);
+  if (members.length === 0) return <span className="json-mark">{isArray ? '[]' : '{}'}</span>;
+  return (
+    <ul className="json">
+      {members.slice(0, MAX_MEMBERS).map(([key, member]) => (
+        <li key={key}>
+          <Member name={key} member={member} depth={depth} />
+        </li>
+      ))}
+      {members.length > MAX_MEMBERS && <li className="quiet">{members.length - MAX_MEMBERS} more</li>}
+    </ul>
+  );
+}
+
+function Member({ name, member, depth }: { name: string; member: unknown; depth: number }) {
+  const isBranch = typeof member === 'object' && member !== null && Object.keys(member).length > 0;
+  if (!isBranch) {
+    return (
+      <>
+        <span className="json-key">{name}</span>
+        <JsonTree value={member} />
+      </>
+    );
+  }
+  const count = Object.keys(member).length;
+  return (
+    <details open={depth < 3}>
+      <summary>
+        <span className="json-key">{name}</span>
+        <span className="json-mark">{Array.isArray(member) ? `[${count}]` : `{${count}}`}</span>
+      </summary>
+      <JsonTree value={member} depth={depth + 1} />
+    </details>
+  );
+}
+
+function Leaf({ value }: { value: unknown }) {
+  if (typeof value === 'string') return <span className="json-text">{JSON.stringify(value)}</span>;
+  return <span className="json-value">{String(value)}</span>;
 }

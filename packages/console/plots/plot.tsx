@@ -1,8 +1,7 @@
-import { useEffect, useMemo, useRef } from 'react';
+import { useEffect, useMemo, useRef, useState } from 'react';
 import uPlot from 'uplot';
 import 'uplot/dist/uPlot.min.css';
 import { formatValue } from '../data/format.ts';
-import { useTheme } from './theme.ts';
 
 /** A line of a plot. */
 interface Line {
@@ -159,4 +158,83 @@ function clock(plot: uPlot, splits: readonly number[]): string[] {
   const { min = 0, max = 0 } = plot.scales.x ?? {};
   if ((max ?? 0) - (min ?? 0) < 300) return splits.map(clockOf);
   return splits.map((seconds) => HOURS.format(new Date(seconds * 1_000)));
+}
+
+/** The colours of a plot; a canvas cannot use CSS custom properties. */
+interface Theme {
+  readonly soft: string;
+  readonly line: string;
+  readonly colours: readonly string[];
+}
+
+const DARK = matchMedia('(prefers-color-scheme: dark)');
+
+const LIGHT_THEME: Theme = {
+  soft: '#5b6472',
+  line: '#e8ebf0',
+  colours: ['#3451d1', '#0d8a72', '#b26a00', '#8b3fb8', '#c2334d', '#4d6b8a'],
+};
+const DARK_THEME: Theme = {
+  soft: '#98a2b3',
+  line: '#262c36',
+  colours: ['#8da2ff', '#4cc9ae', '#e5a84b', '#c98bf0', '#ff8a9b', '#9db8d6'],
+};
+
+const themeOf = () => (DARK.matches ? DARK_THEME : LIGHT_THEME);
+
+/** Follows the system's light or dark scheme. */
+function useTheme(): Theme {
+  const [theme, setTheme] = useState(themeOf);
+  useEffect(() => {
+    const follow = () => setTheme(themeOf());
+    DARK.addEventListener('change', follow);
+    return () => DARK.removeEventListener('change', follow);
+  }, []);
+  return theme;
+}
+
+const SPARK_WIDTH = 120;
+const SPARK_HEIGHT = 30;
+/** Number of points; more would be indistinguishable. */
+const POINTS = 48;
+
+/** The course of the sum of some columns as a small decorative line. */
+export function Spark({ lines }: { lines: readonly (readonly (number | null)[])[] }) {
+  const points = summed(lines);
+  const high = Math.max(...points, 0);
+  if (points.length < 2 || high === 0) return <svg className="spark" aria-hidden="true" />;
+  const x = (i: number) => ((i / (points.length - 1)) * SPARK_WIDTH).toFixed(1);
+  const y = (value: number) => (SPARK_HEIGHT - 1 - (value / high) * (SPARK_HEIGHT - 3)).toFixed(1);
+  const line = points.map((value, i) => `${x(i)},${y(value)}`).join(' L');
+  return (
+    <svg
+      className="spark"
+      viewBox={`0 0 ${SPARK_WIDTH} ${SPARK_HEIGHT}`}
+      preserveAspectRatio="none"
+      aria-hidden="true"
+    >
+      <path
+        fill="currentColor"
+        opacity="0.1"
+        d={`M0,${SPARK_HEIGHT} L${line} L${SPARK_WIDTH},${SPARK_HEIGHT} Z`}
+      />
+      <path className="spark-line" fill="none" stroke="currentColor" strokeWidth="1.5" d={`M${line}`} />
+    </svg>
+  );
+}
+
+/** The means of equal parts, without gaps. */
+function summed(lines: readonly (readonly (number | null)[])[]): readonly number[] {
+  const length = Math.max(0, ...lines.map((line) => line.length));
+  const size = Math.max(1, Math.ceil(length / POINTS));
+  const points: number[] = [];
+  for (let from = 0; from < length; from += size) {
+    const sums = lines.map((line) => {
+      const known = line.slice(from, from + size).filter((value) => value !== null);
+      return known.length === 0 ? undefined : known.reduce((sum, each) => sum + each, 0) / known.length;
+    });
+    const known = sums.filter((sum) => sum !== undefined);
+    if (known.length > 0) points.push(known.reduce((sum, each) => sum + each, 0));
+  }
+  return points;
 }

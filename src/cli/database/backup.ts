@@ -2,6 +2,7 @@ import { existsSync, mkdirSync, realpathSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { backupFileOf, backupName, writeBackup } from '../../sql/backup/backup.ts';
 import { BackupError } from '../../sql/backup/backup-error.ts';
+import type { OnCopy } from '../../sql/backup/copy.ts';
 import { restoreBackup } from '../../sql/backup/restore.ts';
 import { isServed } from '../../sql/sqlite/service-lock.ts';
 import { readArguments } from '../arguments.ts';
@@ -12,9 +13,10 @@ import {
   INTERRUPTED,
   interruption,
   note,
+  type Progress,
   print,
   printJson,
-  showCopy,
+  showProgress,
 } from '../terminal.ts';
 
 /**
@@ -131,4 +133,19 @@ async function runRestore(argv: readonly string[], io: CommandIo): Promise<numbe
     note(io, 'Interrupted; the database is unchanged.');
     return INTERRUPTED;
   }
+}
+
+/** Shows the progress of copying a database. Disposing of it clears the line. */
+function showCopy(io: CommandIo): Disposable & { readonly onCopy: OnCopy } {
+  const shown = new DisposableStack();
+  const lines = new Map<string, Progress>();
+  return {
+    onCopy(step, done, total) {
+      const doing = step === 'copy' ? 'Copying pages:' : 'Checking tables:';
+      const line = lines.get(step) ?? shown.use(showProgress(io, doing, total));
+      lines.set(step, line);
+      line.update(done);
+    },
+    [Symbol.dispose]: () => shown.dispose(),
+  };
 }

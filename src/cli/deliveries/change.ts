@@ -26,6 +26,7 @@ import { auditCommand, openExisting } from '../database/open.ts';
 import {
   confirmed,
   counted,
+  eventText,
   INTERRUPTED,
   interruption,
   note,
@@ -34,7 +35,6 @@ import {
   printJson,
   showProgress,
 } from '../terminal.ts';
-import { eventText } from './cells.ts';
 import { FILTER_OPTIONS, filterOf, NAMING, TIME_OPTIONS } from './filter.ts';
 
 type Refusal = keyof typeof REFUSALS;
@@ -179,7 +179,7 @@ async function countMatching(pages: Pages, io: CommandIo, signal: AbortSignal): 
 }
 
 /** Lists of ids; on SQLite each list is one transaction. */
-export type Batches = Iterable<readonly string[]> | AsyncIterable<readonly string[]>;
+type Batches = Iterable<readonly string[]> | AsyncIterable<readonly string[]>;
 
 /** The result of a bulk operation. */
 interface BulkResult {
@@ -252,13 +252,13 @@ const MAX_BYTES = 8 * 1024 * 1024;
 const NAMED = 10;
 
 /** Deliveries, page by page, oldest first. */
-export type Pages = AsyncIterable<readonly DeliverySummary[]>;
+type Pages = AsyncIterable<readonly DeliverySummary[]>;
 
 /**
  * Selects the deliveries that match a filter, up to the newest one now; later arrivals are not part of it.
  * Each call of the returned function reads them again.
  */
-export async function select(
+async function select(
   log: DeliveryLog,
   filter: DeliveryFilter,
   eligible: (delivery: DeliverySummary) => boolean,

@@ -1,7 +1,5 @@
-import { shellWord } from '../../core/text.ts';
 import {
   type DeliveryFilter,
-  FILTER_FIELDS,
   type QueryTexts,
   readCount,
   readFilter,
@@ -51,15 +49,6 @@ export function countOf<T>(args: CommandArguments, field: string, fallback: T): 
   const count = readCount(texts(args, problems), field, fallback);
   if (problems.length > 0) throw args.misuse(...problems);
   return count;
-}
-
-/** The filter of a command as shell words, each preceded by a space. */
-export function filterWords(args: CommandArguments): string {
-  const words = FILTER_FIELDS.flatMap((field) => {
-    const value = args.value(`--${field}`);
-    return value === undefined ? [] : [` --${field} ${shellWord(value)}`];
-  });
-  return words.join('');
 }
 
 function texts<F extends string>(args: CommandArguments, problems: string[]): QueryTexts<F> {

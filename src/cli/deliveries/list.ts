@@ -1,17 +1,17 @@
-import { paintFor } from '../../core/text.ts';
+import { paintFor, shellWord } from '../../core/text.ts';
 import { formatSpan } from '../../inbox/delivery.ts';
 import {
   type DeliveryPage,
   type DeliverySummary,
   deliveryPages,
+  FILTER_FIELDS,
   summaryJson,
 } from '../../inbox/operations.ts';
-import { readArguments } from '../arguments.ts';
+import { type CommandArguments, readArguments } from '../arguments.ts';
 import { type Command, type CommandIo, JSON_OPTION } from '../command.ts';
 import { openExisting } from '../database/open.ts';
-import { type Column, note, print, printPainted, renderTable } from '../terminal.ts';
-import { eventText } from './cells.ts';
-import { FILTER_OPTIONS, filterWords, listOf, TIME_OPTIONS } from './filter.ts';
+import { type Column, eventText, note, print, printPainted, renderTable } from '../terminal.ts';
+import { FILTER_OPTIONS, listOf, TIME_OPTIONS } from './filter.ts';
 
 /** `portico deliveries list`. Resolves to the exit code. */
 export const listDeliveries: Command = {
@@ -110,4 +110,13 @@ function columnsAt(now: number): readonly Column<DeliverySummary>[] {
 function untilTime(plannedAt: number | null, now: number): string {
   if (plannedAt === null || plannedAt <= now) return '';
   return ` until ${new Date(plannedAt).toISOString().slice(0, 16)}Z`;
+}
+
+/** The filter of a command as shell words, each preceded by a space. */
+function filterWords(args: CommandArguments): string {
+  const words = FILTER_FIELDS.flatMap((field) => {
+    const value = args.value(`--${field}`);
+    return value === undefined ? [] : [` --${field} ${shellWord(value)}`];
+  });
+  return words.join('');
 }

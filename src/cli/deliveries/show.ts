@@ -6,8 +6,7 @@ import { type DeliveryDetail, detailJson, type JobDetail, jsonText } from '../..
 import { readArguments } from '../arguments.ts';
 import { type Command, type CommandIo, JSON_OPTION } from '../command.ts';
 import { openExisting } from '../database/open.ts';
-import { counted, note, print, printData } from '../terminal.ts';
-import { cell, eventText, pad } from './cells.ts';
+import { cell, counted, eventText, note, pad, print, printData } from '../terminal.ts';
 import { idNamed } from './change.ts';
 import { NAMING } from './filter.ts';
 

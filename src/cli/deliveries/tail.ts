@@ -12,8 +12,7 @@ import {
 import { readArguments } from '../arguments.ts';
 import type { Command, CommandIo } from '../command.ts';
 import { openExisting } from '../database/open.ts';
-import { interruption, note, print } from '../terminal.ts';
-import { eventText, pad } from './cells.ts';
+import { eventText, interruption, note, pad, print } from '../terminal.ts';
 import { FILTER_OPTIONS, filterOf } from './filter.ts';
 
 /** Interval between two polls, in milliseconds. */

@@ -140,7 +140,7 @@ const FORMATS: Readonly<Record<string, ImportFormat>> = {
 const CHUNK = 256 * 1024;
 
 /** The format of an import: that of `--format`, or of the file's extension. Throws UsageError. */
-export function formatOf(file: string, given: string | undefined): ImportFormat {
+function formatOf(file: string, given: string | undefined): ImportFormat {
   const format = FORMATS[given ?? extname(file).slice(1).toLowerCase()];
   if (format !== undefined) return format;
   throw misuse(
@@ -151,7 +151,7 @@ export function formatOf(file: string, given: string | undefined): ImportFormat 
 }
 
 /** The size of a file in bytes; undefined for standard input. Throws UsageError. */
-export function sizeOf(file: string): number | undefined {
+function sizeOf(file: string): number | undefined {
   if (file === '-') return undefined;
   let stats: Stats;
   try {
@@ -167,7 +167,7 @@ function bytesOf(file: string): AsyncIterable<Uint8Array> {
 }
 
 /** A name for the content of a file. */
-export async function digestOf(file: string): Promise<string> {
+async function digestOf(file: string): Promise<string> {
   const hash = createHash('sha256');
   for await (const chunk of bytesOf(file)) hash.update(chunk);
   return `file:${hash.digest('hex')}`;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { isLocalClient } from './console-access.ts';
+import { isLocalClient } from './console.ts';
 
 type Headers = Readonly<Record<string, string>>;
 

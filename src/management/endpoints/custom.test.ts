@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import Fastify, { type FastifyInstance, type InjectOptions } from 'fastify';
 import { exposedEndpoints } from '../guard.ts';
-import type { ManagementEndpoint } from '../management-endpoint.ts';
 import type { Access } from '../masking.ts';
+import type { ManagementEndpoint } from '../operations.ts';
 import { addRoutes, prepareScope } from '../operations.ts';
 import { type CustomEndpoint, customEndpoint } from './custom.ts';
 

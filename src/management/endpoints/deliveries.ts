@@ -12,9 +12,9 @@ import {
   readListQuery,
   summaryJson,
 } from '../../inbox/operations.ts';
-import type { ManagementEndpoint } from '../management-endpoint.ts';
 import { jsonReply, jsonTextReply, NO_CONTENT } from '../management-errors.ts';
 import { maskText } from '../masking.ts';
+import type { ManagementEndpoint } from '../operations.ts';
 import type { DoorOptions } from '../options.ts';
 
 /** Maximum pages of the log that one request searches; the client continues with `next`. */

@@ -9,12 +9,13 @@ import { refuse } from '../management-errors.ts';
 import { addRoutes } from '../operations.ts';
 import {
   cpuProfileEndpoint,
-  type Heap,
   heapDumpEndpoint,
   parseFrame,
   readThreads,
   threadDumpEndpoint,
 } from './dumps.ts';
+
+type Heap = NonNullable<Parameters<typeof heapDumpEndpoint>[0]>;
 
 describe('cpuprofile', () => {
   /** A profiler that ends when it is told to, or when its signal fires. */

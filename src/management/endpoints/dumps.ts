@@ -4,8 +4,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { getHeapSnapshot, getHeapStatistics } from 'node:v8';
 import { HttpProblem, preferred, type Reply, type RequestContext, requestFields } from '@portico/transport';
 import { refuseFromOtherSite } from '../../access/cors.ts';
-import type { ManagementEndpoint } from '../management-endpoint.ts';
 import { COMMON_HEADERS, jsonReply, MEDIA_TYPES, NEGOTIATED_HEADERS } from '../management-errors.ts';
+import type { ManagementEndpoint } from '../operations.ts';
 
 const DEFAULT_SECONDS = '10';
 const MAX_SECONDS = 60;
@@ -65,7 +65,7 @@ const COST = 2.5;
 const MEBIBYTE = 1024 * 1024;
 
 /** The heap to dump; by default that of this process. Sizes are in bytes. */
-export interface Heap {
+interface Heap {
   readonly used: () => number;
   /** Free memory of the machine or container. */
   readonly available: () => number;

@@ -4,8 +4,8 @@ import fc from 'fast-check';
 import type { HealthGroupOptions } from '../../config/schema/endpoints.ts';
 import { KnownSecrets } from '../../core/redaction.ts';
 import type { HealthResult } from '../../telemetry/health.ts';
-import { ManagementOptionsError } from '../environment.ts';
-import { cachedHealthReply, healthBody, healthGroups } from './groups.ts';
+import { ManagementOptionsError } from '../management-errors.ts';
+import { cachedHealthReply, healthBody, healthGroups } from './health.ts';
 
 describe('body', () => {
   const V3 = 'application/vnd.spring-boot.actuator.v3+json';

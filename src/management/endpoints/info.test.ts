@@ -6,8 +6,10 @@ import { describe, test } from 'node:test';
 import Fastify from 'fastify';
 import { temporaryFolder } from '../../../test/support/temporary-folder.ts';
 import { addRoutes } from '../operations.ts';
-import { type InfoOptions, infoEndpoint, nearestBuild } from './info.ts';
+import { infoEndpoint, nearestBuild } from './info.ts';
 import { parseDuration } from './recent.ts';
+
+type InfoOptions = Parameters<typeof infoEndpoint>[0];
 
 describe('info', () => {
   const BUILD = { version: '1.2.3', artifact: 'portico', name: 'Portico' };

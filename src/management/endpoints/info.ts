@@ -4,8 +4,8 @@ import { dirname, join } from 'node:path';
 import { getHeapStatistics } from 'node:v8';
 import type { InfoPart } from '../../config/options/management.ts';
 import { type MaybePromise, whenReady } from '../../core/maybe-promise.ts';
-import type { ManagementEndpoint } from '../management-endpoint.ts';
 import { jsonTextReply } from '../management-errors.ts';
+import type { ManagementEndpoint } from '../operations.ts';
 import type { DoorOptions } from '../options.ts';
 import { formatDuration } from './recent.ts';
 
@@ -19,7 +19,7 @@ export interface Build {
   readonly time?: string | undefined;
 }
 
-export type InfoOptions = Pick<DoorOptions, 'build' | 'git' | 'info'>;
+type InfoOptions = Pick<DoorOptions, 'build' | 'git' | 'info'>;
 
 /** The info endpoint. Parts and members without a value are omitted. */
 export function infoEndpoint({ build, git, info = ['build', 'git'] }: InfoOptions): ManagementEndpoint {

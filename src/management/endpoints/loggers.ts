@@ -1,8 +1,8 @@
 import { HttpProblem, type Reply, type RequestContext } from '@portico/transport';
 import type { LoggerState, Loggers } from '../../telemetry/loggers.ts';
 import { LOG_LEVELS, type LogLevel } from '../../telemetry/loggers.ts';
-import type { ManagementEndpoint } from '../management-endpoint.ts';
 import { jsonReply, NO_CONTENT, NOT_FOUND } from '../management-errors.ts';
+import type { ManagementEndpoint } from '../operations.ts';
 import { parseDuration } from './recent.ts';
 
 /** Actuator's names for the levels. */

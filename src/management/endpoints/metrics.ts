@@ -1,9 +1,8 @@
 import { HttpProblem, type RequestContext } from '@portico/transport';
 import type { Meter, Series, Statistic, Tag } from '../../telemetry/meters.ts';
 import type { Metrics } from '../../telemetry/metrics.ts';
-import type { ManagementEndpoint } from '../management-endpoint.ts';
 import { jsonReply, jsonTextReply } from '../management-errors.ts';
-import type { Operation } from '../operations.ts';
+import type { ManagementEndpoint, Operation } from '../operations.ts';
 
 /**
  * The metrics endpoint: the names of all meters (CONTRACT.md#management-bodies), and the measurements of

@@ -2,7 +2,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import Fastify from 'fastify';
 import { HealthRegistry, Readiness } from '../../telemetry/health.ts';
-import { addProbes, type HealthViewOptions, healthView } from './health.ts';
+import { addProbes, healthView } from './health.ts';
+
+type HealthViewOptions = Parameters<typeof healthView>[0];
 
 async function start(changes: Partial<HealthViewOptions> = {}) {
   const readiness = new Readiness();

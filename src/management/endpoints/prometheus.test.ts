@@ -7,15 +7,9 @@ import { parseExposition } from '../../../test/support/exposition.ts';
 import { Metrics } from '../../telemetry/metrics.ts';
 import { refuse } from '../management-errors.ts';
 import { addRoutes } from '../operations.ts';
-import {
-  CHUNK_LINES,
-  Exposition,
-  type Format,
-  formatFor,
-  OPEN_METRICS,
-  prometheusEndpoint,
-  TEXT,
-} from './prometheus.ts';
+import { CHUNK_LINES, Exposition, formatFor, OPEN_METRICS, prometheusEndpoint, TEXT } from './prometheus.ts';
+
+type Format = ReturnType<typeof formatFor>;
 
 describe('prometheus', () => {
   async function start(metrics: Metrics): Promise<FastifyInstance> {

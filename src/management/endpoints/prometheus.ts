@@ -2,9 +2,8 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { parameterOf, preferred, type RequestContext, type Weighted } from '@portico/transport';
 import type { Measurement, Meter, Series, Statistic, Tag } from '../../telemetry/meters.ts';
 import type { Metrics } from '../../telemetry/metrics.ts';
-import type { ManagementEndpoint } from '../management-endpoint.ts';
 import { NEGOTIATED_HEADERS } from '../management-errors.ts';
-import type { Operation } from '../operations.ts';
+import type { ManagementEndpoint, Operation } from '../operations.ts';
 
 /** The prometheus endpoint: every meter in Prometheus's format; `includedNames` selects some. */
 export function prometheusEndpoint(metrics: Metrics): ManagementEndpoint {
@@ -244,7 +243,7 @@ function namesOf({ name, textName, samples, bucketName }: Family): ReadonlySet<s
 }
 
 /** A text format that Prometheus reads. */
-export interface Format {
+interface Format {
   readonly mediaType: string;
   readonly version: string;
   /** The lines before the samples of a family. */

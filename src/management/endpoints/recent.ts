@@ -3,9 +3,9 @@ import type { SecretTexts } from '../../core/redaction.ts';
 import { HISTORY_WINDOWS, type History } from '../../telemetry/history.ts';
 import type { LogTail } from '../../telemetry/loggers.ts';
 import type { ExchangeLog, RequestTail, TailedRequest } from '../../telemetry/request-stats.ts';
-import type { ManagementEndpoint } from '../management-endpoint.ts';
 import { jsonReply, jsonTextReply } from '../management-errors.ts';
 import { isSecretName, maskText } from '../masking.ts';
+import type { ManagementEndpoint } from '../operations.ts';
 
 /** The history endpoint: the recent past of the service, column by column. */
 export function historyEndpoint(history: History): ManagementEndpoint {

@@ -1,9 +1,8 @@
-import { HttpProblem, requestFields } from '@portico/transport';
-import { isThenable } from '../../core/maybe-promise.ts';
+import { requestFields } from '@portico/transport';
 import type { ListedRoute } from '../../http/routes.ts';
 import { type EventLoopReading, EventLoopWindows } from '../../telemetry/runtime.ts';
-import type { ManagementEndpoint } from '../management-endpoint.ts';
 import { jsonReply } from '../management-errors.ts';
+import type { ManagementEndpoint } from '../operations.ts';
 import { formatDuration } from './recent.ts';
 
 /**
@@ -82,55 +81,4 @@ export function shutdownEndpoint(shutDown: () => void): ManagementEndpoint {
       },
     }),
   };
-}
-
-/** An operation of a custom endpoint failed. The cause goes to the log, never to the client. */
-export class CustomEndpointError extends Error {
-  override readonly name = 'CustomEndpointError';
-  readonly code = 'CUSTOM_ENDPOINT';
-}
-
-/**
- * Bounds an operation: its failure becomes a CustomEndpointError, an answer after `timeoutMs` an HttpProblem
- * with status 503. It is not called again until a late call has ended, so that hanging calls do not pile up.
- * `name` is for messages.
- */
-export function boundedOperation<R>(
-  name: string,
-  operation: (request: R) => unknown,
-  timeoutMs: number,
-): (request: R) => unknown {
-  let hanging = 0;
-  const failure = (cause: unknown) => new CustomEndpointError(`${name} failed`, { cause });
-
-  function wait(answer: PromiseLike<unknown>): Promise<unknown> {
-    const { promise, resolve, reject } = Promise.withResolvers<unknown>();
-    let late = false;
-    const timer = setTimeout(() => {
-      late = true;
-      hanging++;
-      reject(timeout(`${name} did not answer within ${timeoutMs} ms`));
-    }, timeoutMs);
-    const ended = Promise.resolve(answer).finally(() => {
-      clearTimeout(timer);
-      if (late) hanging--;
-    });
-    ended.then(resolve, (cause: unknown) => reject(failure(cause)));
-    return promise;
-  }
-
-  return (request) => {
-    if (hanging > 0) throw timeout(`${name} is still hanging`);
-    let answer: unknown;
-    try {
-      answer = operation(request);
-    } catch (cause) {
-      throw failure(cause);
-    }
-    return isThenable(answer) ? wait(answer) : answer;
-  };
-}
-
-function timeout(message: string): HttpProblem {
-  return new HttpProblem(503, 'CUSTOM_ENDPOINT_TIMEOUT', message);
 }

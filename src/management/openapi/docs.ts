@@ -1,4 +1,5 @@
 import type { Reply, RequestContext } from '@portico/transport';
+import type { FastifyRequest } from 'fastify';
 import {
   assetReplies,
   builtPage,
@@ -7,10 +8,10 @@ import {
   pageTags,
   readManifest,
 } from '../../http/pages.ts';
-import { originOf } from '../discovery.ts';
+
 import type { Exposed } from '../guard.ts';
-import type { ManagementEndpoint } from '../management-endpoint.ts';
 import { COMMON_HEADERS, NOT_FOUND } from '../management-errors.ts';
+import type { ManagementEndpoint } from '../operations.ts';
 import type { DoorOptions } from '../options.ts';
 
 const PAGE = {
@@ -147,4 +148,17 @@ function withPort(origin: string, port: number | undefined): string {
   const url = new URL(origin);
   url.port = String(port);
   return url.origin;
+}
+
+const HOST = /^(?:[\w.-]+|\[[\da-f:.]+\])(?::\d+)?$/i;
+
+/**
+ * Scheme and host as the client, or a trusted proxy, sent them; the door's own address if that is no valid
+ * host.
+ */
+export function originOf({ protocol, host, socket }: FastifyRequest): string {
+  const scheme = protocol === 'https' ? 'https' : 'http';
+  if (HOST.test(host)) return `${scheme}://${host}`;
+  const { localAddress = 'localhost', localPort = 80 } = socket;
+  return `${scheme}://${localAddress.includes(':') ? `[${localAddress}]` : localAddress}:${localPort}`;
 }

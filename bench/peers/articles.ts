@@ -6,7 +6,7 @@ export const typeDefs = `#graphql
   type Query { articles: [Article!]! article(id: ID!): Article }
 `;
 
-interface Article {
+export interface Article {
   readonly id: string;
   readonly title: string;
   readonly tags: readonly string[];

@@ -32,7 +32,16 @@ export interface ProducerSettings {
   /** The targets that may subscribe to changes of users. */
   readonly forwards: readonly ForwardSettings[];
   readonly schedules: readonly Schedule[];
-  readonly deadAlert: DeadAlertSettings;
+  readonly deadAlert: {
+    /** Where alerts are sent; undefined: nowhere. */
+    readonly address: ForwardSettings | undefined;
+    /** Minimum time between two alerts about one target, in milliseconds. */
+    readonly interval: number;
+    /** The health check reports dead jobs if there are more than this. */
+    readonly threshold: number;
+    /** Whether the health check is then DOWN. */
+    readonly down: boolean;
+  };
 }
 
 interface ProducerOptions extends ProducerSettings {
@@ -398,18 +407,6 @@ export async function storeAlerts(
   }
 }
 
-/** The validated settings for dead deliveries. */
-interface DeadAlertSettings {
-  /** Where alerts are sent; undefined: nowhere. */
-  readonly address: ForwardSettings | undefined;
-  /** Minimum time between two alerts about one target, in milliseconds. */
-  readonly interval: number;
-  /** The health check reports dead jobs if there are more than this. */
-  readonly threshold: number;
-  /** Whether the health check is then DOWN. */
-  readonly down: boolean;
-}
-
 const FORWARD_KEYS = ['url', 'secrets', 'allowPrivate', 'timeout', 'attempts'];
 
 /**
@@ -421,7 +418,7 @@ export function readDeadAlert(
   path: string,
   resolve: SecretResolver,
   problems: string[],
-): DeadAlertSettings {
+): ProducerSettings['deadAlert'] {
   const none = { address: undefined, interval: 0, threshold: 0, down: false };
   const alerts = readObject(alertsSchema, { value: value ?? {}, path }, problems);
   const given = typeof alerts?.dead === 'string' ? { url: alerts.dead } : (alerts?.dead ?? {});

@@ -4,7 +4,7 @@ import { describe, test } from 'node:test';
 import { setImmediate as nextTick } from 'node:timers/promises';
 import { GraphQLString } from 'graphql';
 import { waitFor } from '../support/wait-for.ts';
-import { aborted, requestBytes, slowField, startSlowApp, TEXTS } from './support/slow-app.ts';
+import { aborted, requestBytes, slowField, startSlowApp, TEXTS } from './support/plugin-app.ts';
 
 /** No limit that would end a list before its client does. */
 const limits = { maxResultValues: Number.MAX_SAFE_INTEGER, maxResultBytes: Number.MAX_SAFE_INTEGER };

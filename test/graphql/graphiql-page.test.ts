@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import { parse } from 'graphql';
 import { isSubscription, runOperation } from '../../src/graphql/graphiql/page/fetcher.ts';
 import { waitFor } from '../support/wait-for.ts';
-import { startFeedApp } from './support/feed-app.ts';
+import { startFeedApp } from './support/plugin-app.ts';
 
 test('the operation that runs is the named one, or the only one', () => {
   const documentAST = parse('query A { a } subscription B { b } fragment B on C { d }');

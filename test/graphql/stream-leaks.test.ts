@@ -12,7 +12,7 @@ import { captureLog } from '../support/log-capture.ts';
 import { within } from '../support/running-time.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { rawSubscription } from './support/door.ts';
-import { startFeedApp } from './support/feed-app.ts';
+import { startFeedApp } from './support/plugin-app.ts';
 
 const openFiles = () => readdirSync('/proc/self/fd').length;
 

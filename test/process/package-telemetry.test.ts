@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import { cp, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { forwards, startReceiver } from '../support/forward-receiver.ts';
 import { instrument, instrumented, SENDER, TRACE, traced } from '../support/instrumented.ts';
 import { startOtlpReceiver } from '../support/otlp-receiver.ts';
 import { buildPackage } from '../support/package.ts';
 import { startPortico } from '../support/portico-process.ts';
+import { forwards, startReceiver } from '../support/receiver.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { waitFor } from '../support/wait-for.ts';
 

@@ -3,12 +3,12 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
-import { forwards, startReceiver } from '../support/forward-receiver.ts';
+import { engineUrls } from '../support/databases.ts';
 import { type PorticoProcess, startPortico } from '../support/portico-process.ts';
 import { proofCount } from '../support/proof-settings.ts';
+import { forwards, startReceiver } from '../support/receiver.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { waitFor } from '../support/wait-for.ts';
-import { engineUrls } from '../support/webhook-service.ts';
 
 // PORTICO_PROOF_CHANGE_KILLS: how many kills.
 const KILLS = proofCount('PORTICO_PROOF_CHANGE_KILLS', 2);

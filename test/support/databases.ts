@@ -82,3 +82,13 @@ export const engines: Readonly<Record<string, OpenTestDatabase>> = {
   ...embedded,
   ...(withoutPostgres === undefined ? distributed : {}),
 };
+
+/** The URLs of empty databases, by engine; each is removed when the test that asks has ended. */
+export const engineUrls: Readonly<Record<string, () => Promise<string>>> = {
+  SQLite: async () => {
+    const folder = await temporaryFolder();
+    after(() => folder[Symbol.asyncDispose]());
+    return `sqlite:${join(folder.path, 'test.db')}`;
+  },
+  ...(withoutPostgres === undefined && { PostgreSQL: postgresUrl }),
+};

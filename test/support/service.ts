@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createService, type Service } from '../../src/app/service.ts';
@@ -5,6 +6,7 @@ import { loadConfig } from '../../src/config/load.ts';
 import { withLimits } from './limits.ts';
 import { captureLog, type LogCapture } from './log-capture.ts';
 import { temporaryFolder } from './temporary-folder.ts';
+import { waitFor } from './wait-for.ts';
 
 /** How a service under test is set up. */
 export interface Setup {
@@ -14,6 +16,8 @@ export interface Setup {
   readonly module?: string;
   /** Where the data are: in memory (default), or in a file that outlives a restart. */
   readonly database?: 'memory' | 'file';
+  /** Whether it listens at once. */
+  readonly listens?: boolean;
 }
 
 /** A service in a working folder of its own, which disposing of it removes. */
@@ -60,11 +64,12 @@ export async function startTestService(setup: Setup = {}): Promise<TestService> 
   let urls: Record<string, string> = {};
   let listening = false;
   cleanup.defer(() => current.stop());
-  const rest = cleanup.move();
   const listen = async () => {
     urls = urlsOf(await current.listen());
     listening = true;
   };
+  if (setup.listens === true) await listen();
+  const rest = cleanup.move();
   return {
     get current() {
       return current;
@@ -89,4 +94,61 @@ function urlsOf(doors: object): Record<string, string> {
   const urls: Record<string, string> = {};
   for (const [door, url] of Object.entries(doors)) if (typeof url === 'string') urls[door] = url;
   return urls;
+}
+
+/** A delivery as the management door shows it. */
+export interface ShownDelivery {
+  readonly status: string;
+  readonly jobs: readonly {
+    readonly target: string;
+    readonly status: string;
+    readonly attempts: number;
+    readonly error: string | null;
+  }[];
+}
+
+/** A service that receives webhooks, with quick retries; `module` is its configuration module. */
+export async function startWebhooks(url: string, module: string, env: Readonly<Record<string, string>> = {}) {
+  const service = await startTestService({
+    module,
+    env: {
+      DATABASE_URL: url,
+      INTERFACES: 'webhook,management',
+      WEBHOOK_BACKOFF: '1',
+      WEBHOOK_MAX_BACKOFF: '50',
+      MANAGEMENT_INCLUDE: 'deliveries,prometheus',
+      MANAGEMENT_ENDPOINT_ACCESS: 'deliveries=unrestricted',
+      LOG_LEVEL: 'debug',
+      ...env,
+    },
+    listens: true,
+  });
+  const management = (path: string, init?: RequestInit) =>
+    fetch(`${service.urls.management}/actuator${path}`, init);
+  const show = async (id: string) => (await (await management(`/deliveries/${id}`)).json()) as ShownDelivery;
+  return {
+    service,
+    show,
+    metrics: async () => (await management('/prometheus')).text(),
+    logged: (msg: string) => service.log.entries.filter((entry) => entry.msg === msg),
+    /** Sends a delivery; gives its id. */
+    async post(body: unknown): Promise<string> {
+      const text = JSON.stringify(body);
+      const reply = await fetch(`${service.urls.webhook}/webhook`, { method: 'POST', body: text });
+      assert.equal(await reply.text(), 'Webhook received');
+      return reply.headers.get('x-delivery-id') ?? '';
+    },
+    /** The delivery, once it has that status. */
+    until: (id: string, status: string) =>
+      waitFor(`${id} to be ${status}`, async () => {
+        const shown = await show(id);
+        return shown.status === status && shown;
+      }),
+    async replay(id: string): Promise<number> {
+      const headers = { 'content-type': 'application/json' };
+      const init = { method: 'POST', headers, body: '{"action":"replay"}' };
+      return (await management(`/deliveries/${id}`, init)).status;
+    },
+    [Symbol.asyncDispose]: () => service[Symbol.asyncDispose](),
+  };
 }

@@ -5,13 +5,13 @@ import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import pg from 'pg';
-import { forwards, startReceiver } from '../support/forward-receiver.ts';
+import { engineUrls } from '../support/databases.ts';
 import { instrument, instrumented, KIND, SENDER, TRACE, traced } from '../support/instrumented.ts';
 import { type ReceivedSpan, startOtlpReceiver } from '../support/otlp-receiver.ts';
 import { startPortico } from '../support/portico-process.ts';
+import { forwards, startReceiver } from '../support/receiver.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { waitFor } from '../support/wait-for.ts';
-import { engineUrls } from '../support/webhook-service.ts';
 
 /** A folder with the guide's file and a configuration whose event goes to a handler and a forward. */
 async function prepare(at: string, otlp: string, database: string) {

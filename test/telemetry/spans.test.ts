@@ -5,13 +5,13 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { connectSocket } from '../graphql/support/socket-client.ts';
-import { forwards, startReceiver } from '../support/forward-receiver.ts';
+import { engineUrls } from '../support/databases.ts';
 import { instrument, instrumented, SENDER, TRACE, traced } from '../support/instrumented.ts';
 import { type ReceivedSpan, startOtlpReceiver } from '../support/otlp-receiver.ts';
 import { startPortico } from '../support/portico-process.ts';
+import { forwards, startReceiver } from '../support/receiver.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { waitFor } from '../support/wait-for.ts';
-import { engineUrls } from '../support/webhook-service.ts';
 
 const JSON_TYPE = { 'content-type': 'application/json' };
 const ERROR = 2;

@@ -22,8 +22,10 @@ describe('alerts about dead letters', { concurrency: true }, () => {
   for (const [engine, place] of Object.entries(places)) {
     test(`are signed, retried, survive a restart, and show in health and meters, in ${engine}`, async () => {
       let up = false;
-      await using receiver = await startReceiver(() => (up ? 204 : 500));
-      const dead = { url: receiver.url, secrets: SECRET, allowPrivate: true, down: true };
+      await using receiver = await startReceiver({
+        '/': (response) => response.writeHead(up ? 204 : 500).end(),
+      });
+      const dead = { url: `${receiver.url}/`, secrets: SECRET, allowPrivate: true, down: true };
       await using service = await startTestService({
         database: 'file',
         module: `export default { webhook: {

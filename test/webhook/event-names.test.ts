@@ -6,13 +6,14 @@ import { test } from 'node:test';
 import { sign } from '@octokit/webhooks-methods';
 import { enqueue, openDatabase } from 'portico/database';
 import Stripe from 'stripe';
+import { engineUrls } from '../support/databases.ts';
 import { newDelivery } from '../support/new-delivery.ts';
 import { runPortico } from '../support/portico-process.ts';
 import { startReceiver } from '../support/receiver.ts';
 import { runCommand } from '../support/run-command.ts';
+import { startWebhooks } from '../support/service.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { waitFor } from '../support/wait-for.ts';
-import { engineUrls, startWebhooks } from '../support/webhook-service.ts';
 
 // Signed senders name their events, and their sources rename some. What is configured by either name has to work.
 const SOURCES = `
@@ -112,7 +113,7 @@ for (const [engine, url] of Object.entries(engineUrls)) {
 
   test(`${engine}: rules and addresses go by either name, and so do lists, which show both`, async () => {
     await using receiver = await startReceiver();
-    const address = (path: string) => `url: '${receiver.url}${path}', allowPrivate: true`;
+    const address = (path: string) => `url: '${receiver.url}/${path}', allowPrivate: true`;
     const databaseUrl = await url();
     await using hooks = await startWebhooks(
       databaseUrl,

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { engineUrls } from '../support/databases.ts';
+import { startWebhooks } from '../support/service.ts';
 import { waitFor } from '../support/wait-for.ts';
-import { engineUrls, startWebhooks } from '../support/webhook-service.ts';
 
 const handlers = (entries: string) => `
 const handled = ({ data }, { log }) => log.info({ data }, 'handled');

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Answer, forwards, startReceiver } from '../support/forward-receiver.ts';
+import { engineUrls } from '../support/databases.ts';
+import { type Answer, forwards, startReceiver } from '../support/receiver.ts';
+import { startWebhooks } from '../support/service.ts';
 import { waitFor } from '../support/wait-for.ts';
-import { engineUrls, startWebhooks } from '../support/webhook-service.ts';
 
 const always =
   (status: number, headers: Readonly<Record<string, string>> = {}): Answer =>

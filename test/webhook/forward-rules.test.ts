@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { Webhook } from 'standardwebhooks';
-import { type Answer, FORWARD_SECRET, forwards, startReceiver } from '../support/forward-receiver.ts';
+import { engineUrls } from '../support/databases.ts';
+import { type Answer, FORWARD_SECRET, forwards, startReceiver } from '../support/receiver.ts';
+import { startWebhooks } from '../support/service.ts';
 import { waitFor } from '../support/wait-for.ts';
-import { engineUrls, startWebhooks } from '../support/webhook-service.ts';
 
 for (const [engine, urlOf] of Object.entries(engineUrls)) {
   describe(`forward addresses on ${engine}`, () => {

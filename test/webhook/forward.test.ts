@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
 import { test } from 'node:test';
 import { Webhook } from 'standardwebhooks';
-import { startReceiver } from '../support/forward-receiver.ts';
+import { startReceiver } from '../support/receiver.ts';
 import { startTestService } from '../support/service.ts';
 import { waitFor } from '../support/wait-for.ts';
 

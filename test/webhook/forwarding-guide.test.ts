@@ -6,9 +6,10 @@ import { test } from 'node:test';
 import { loadConfig } from '../../src/config/load.ts';
 import { createJobPlan } from '../../src/inbox/job-plan.ts';
 import { readWebhookSettings } from '../../src/webhook/webhook.ts';
-import { FORWARD_SECRET, startReceiver } from '../support/forward-receiver.ts';
+import { engineUrls } from '../support/databases.ts';
+import { FORWARD_SECRET, startReceiver } from '../support/receiver.ts';
+import { startWebhooks } from '../support/service.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
-import { engineUrls, startWebhooks } from '../support/webhook-service.ts';
 
 const GUIDE = readFileSync(join(import.meta.dirname, '../../docs/FORWARDING.md'), 'utf8');
 const BLOCKS = [...GUIDE.matchAll(/```(ts|json)\n(.*?)```/gs)].map(([, language = '', text = '']) => ({

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { keepConnection } from '../support/connections.ts';
-import { forwards, startReceiver } from '../support/forward-receiver.ts';
+import { engineUrls } from '../support/databases.ts';
+import { forwards, startReceiver } from '../support/receiver.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 import { waitFor } from '../support/wait-for.ts';
-import { engineUrls } from '../support/webhook-service.ts';
 
 const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736';
 const SENDER = '00f067aa0ba902b7';

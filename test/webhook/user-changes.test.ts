@@ -2,9 +2,10 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { Webhook } from 'standardwebhooks';
 import { openDatabase } from '../../src/sql/open.ts';
-import { FORWARD_SECRET, forwards, startReceiver } from '../support/forward-receiver.ts';
+import { engineUrls } from '../support/databases.ts';
+import { FORWARD_SECRET, forwards, startReceiver } from '../support/receiver.ts';
+import { startWebhooks } from '../support/service.ts';
 import { waitFor } from '../support/wait-for.ts';
-import { engineUrls, startWebhooks } from '../support/webhook-service.ts';
 
 const ENV = { INTERFACES: 'rest,webhook,management' };
 const person = (name: string) => ({ name, email: `${name}@x` });

@@ -1,4 +1,4 @@
-import { type Answer, startReceiver } from '../../support/forward-receiver.ts';
+import { type Answer, startReceiver } from '../../support/receiver.ts';
 import { startTestService, type TestService } from '../../support/service.ts';
 
 export interface DemoOptions {

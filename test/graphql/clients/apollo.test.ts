@@ -13,7 +13,7 @@ import { BatchHttpLink } from '@apollo/client/link/batch-http';
 import { createPersistedQueryLink } from '@apollo/client/link/persisted-queries';
 import { print } from 'graphql';
 import { openDoor, trustedFile } from '../support/door.ts';
-import { aborted, slowField, startSlowApp } from '../support/slow-app.ts';
+import { aborted, slowField, startSlowApp } from '../support/plugin-app.ts';
 import { linesOf, recordedFetch } from './recorded-fetch.ts';
 
 const sha256 = (text: string) => createHash('sha256').update(text).digest('hex');

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { Client, type Exchange, fetchExchange, gql, stringifyDocument } from '@urql/core';
 import { persistedExchange } from '@urql/exchange-persisted';
 import { openDoor, trustedFile } from '../support/door.ts';
-import { aborted, slowField, startSlowApp } from '../support/slow-app.ts';
+import { aborted, slowField, startSlowApp } from '../support/plugin-app.ts';
 import { linesOf, recordedFetch } from './recorded-fetch.ts';
 
 const USER = gql`query User($id: ID!) { user(id: $id) { id } }`;

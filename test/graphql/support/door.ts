@@ -34,13 +34,7 @@ export interface Answer {
 
 /** Starts a service; of its doors only those of GraphQL and REST are open unless `env` says otherwise. */
 export async function openDoor({ env, ...setup }: Setup = {}): Promise<GraphqlDoor> {
-  const service = await startTestService({ ...setup, env: { INTERFACES: 'graphql', ...env } });
-  try {
-    await service.listen();
-  } catch (error) {
-    await service[Symbol.asyncDispose]();
-    throw error;
-  }
+  const service = await startTestService({ ...setup, env: { INTERFACES: 'graphql', ...env }, listens: true });
   return {
     service,
     get url() {

@@ -7,7 +7,7 @@ import { createClient } from 'graphql-ws';
 import { WebSocket } from 'ws';
 import { waitFor } from '../../support/wait-for.ts';
 import { ask, openDoor } from '../support/door.ts';
-import { startFeedApp } from '../support/feed-app.ts';
+import { startFeedApp } from '../support/plugin-app.ts';
 
 const SUBSCRIPTION = 'subscription { userCreated { id name } }';
 const mutation = (name: string) =>

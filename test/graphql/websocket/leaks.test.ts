@@ -5,7 +5,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { GraphQLObjectType, GraphQLSchema, GraphQLString } from 'graphql';
 import { heapInUse } from '../../support/collect-garbage.ts';
 import { waitFor } from '../../support/wait-for.ts';
-import { startFeedApp } from '../support/feed-app.ts';
+import { startFeedApp } from '../support/plugin-app.ts';
 import { connectSocket } from '../support/socket-client.ts';
 
 const SUBSCRIPTION = 'subscription { userCreated { id name } }';

@@ -5,7 +5,7 @@ import { StoreUnavailableError } from '../../../src/core/errors.ts';
 import { SlowSubscriberError } from '../../../src/relations/events.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { openDoor } from '../support/door.ts';
-import { startFeedApp } from '../support/feed-app.ts';
+import { startFeedApp } from '../support/plugin-app.ts';
 import { connectSocket, openSocket } from '../support/socket-client.ts';
 
 const SUBSCRIPTION = 'subscription { userCreated { id name } }';

@@ -5,8 +5,8 @@ import { GraphQLWsLink } from '@apollo/client/link/subscriptions/index.js';
 import { createClient } from 'graphql-ws';
 import { WebSocket } from 'ws';
 import { openDatabase } from '../../../src/sql/open.ts';
+import { engineUrls } from '../../support/databases.ts';
 import { waitFor } from '../../support/wait-for.ts';
-import { engineUrls } from '../../support/webhook-service.ts';
 import { openDoor } from '../support/door.ts';
 
 const FIELDS = '{ id name }';

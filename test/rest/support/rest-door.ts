@@ -44,13 +44,7 @@ export async function open(
   env: Readonly<Record<string, string>>,
   database: 'memory' | 'file' = 'memory',
 ): Promise<RestDoor> {
-  const service = await startTestService({ database, env: { INTERFACES: 'rest', ...env } });
-  try {
-    await service.listen();
-  } catch (error) {
-    await service[Symbol.asyncDispose]();
-    throw error;
-  }
+  const service = await startTestService({ database, env: { INTERFACES: 'rest', ...env }, listens: true });
   async function send(
     method: string,
     path: string,

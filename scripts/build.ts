@@ -65,7 +65,7 @@ async function bundle(target: string, inputs: string): Promise<void> {
   const lock = JSON.parse(read(join(ROOT, 'package-lock.json')));
   const bom = sbom(packed, [licenses, ...notices].flatMap(noticedPackages), lock);
   writeFileSync(join(target, 'sbom.cdx.json'), `${JSON.stringify(bom, null, 2)}\n`);
-  const { configSchema } = await import('../src/config/json-schema.ts');
+  const { configSchema } = await import('./config-schema.ts');
   writeFileSync(join(target, 'portico.schema.json'), `${JSON.stringify(configSchema(), null, 2)}\n`);
   writeFileSync(join(target, 'README.md'), read(join(ROOT, 'docs/PACKAGE.md')));
   // The pages that it refers to are not packed.

@@ -3,8 +3,8 @@ import { spawnSync } from 'node:child_process';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { renderOptions } from '../src/config/options-table.ts';
 import { temporaryFolder } from '../test/support/temporary-folder.ts';
+import { renderOptions } from './options-table.ts';
 
 const script = join(import.meta.dirname, 'docs.ts');
 const run = (...words: string[]) => spawnSync(process.execPath, [script, ...words], { encoding: 'utf8' });

@@ -5,12 +5,12 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { renderOptions } from '../src/config/options-table.ts';
 import { ERROR_CODES } from '../src/core/error-codes.ts';
 import { renamedEvents } from '../src/signatures/sources.ts';
 import { dashboard } from './ops/dashboard.ts';
 import { meterTable } from './ops/meter-table.ts';
 import { listMeters } from './ops/meters.ts';
+import { renderOptions } from './options-table.ts';
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,

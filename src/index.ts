@@ -1,10 +1,9 @@
+import type { Config, ConfigSource } from './app/load-config.ts';
 import type { Service, ServiceOptions } from './app/service.ts';
-import type { Config, ConfigSource } from './config/load.ts';
 
+export type { Config, ConfigSource, DoorSetup } from './app/load-config.ts';
 export type { Service, ServiceOptions } from './app/service.ts';
-export { defineConfig, type PorticoConfig } from './config/define-config.ts';
-export type { Config, ConfigSource } from './config/load.ts';
-export type { DoorSetup } from './config/schema/code.ts';
+export { defineConfig, type PorticoConfig } from './define-config.ts';
 export type {
   ContextDetails,
   FieldResolver,
@@ -13,7 +12,7 @@ export type {
   Resolvers,
   TypeResolvers,
   Users,
-} from './config/schema/graphql.ts';
+} from './graphql/config.ts';
 export type {
   Delivery,
   DeliveryHandler,
@@ -36,8 +35,8 @@ export async function createService(config: Config, options?: ServiceOptions): P
   return service.createService(config, options);
 }
 
-/** See `loadConfig` of config/load.ts. Rejects with ConfigError, which lists all problems. */
+/** See `loadConfig` of app/load-config.ts. Rejects with ConfigError, which lists all problems. */
 export async function loadConfig(source: ConfigSource): Promise<Config> {
-  const load = await import('./config/load.ts');
+  const load = await import('./app/load-config.ts');
   return load.loadConfig(source);
 }

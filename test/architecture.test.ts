@@ -19,13 +19,6 @@ const MAX_LINES = 500;
 const MAX_SOURCES = 12;
 /** Exported names of sources, and those of them that one other file of the same folder imports. They may only fall. */
 const MAX_EXPORTS = { all: 1_678, nextDoor: 417 };
-/** Files that still import against the direction of their folders. The list may only become shorter. */
-const AGAINST_THE_DIRECTION = new Set([
-  'src/config/define-config.ts',
-  'src/config/schema/code.ts',
-  'src/config/schema/webhook.ts',
-  'src/config/secret-file.ts',
-]);
 /**
  * One file of each cycle between files: without its imports there is none. A recursion of an executor is its subject, two
  * are imports by need, and the others may only become fewer.
@@ -129,7 +122,6 @@ test('the threads of SQLite load no HTTP', () => {
 function crossings(folder: (file: string) => string): ReadonlyMap<string, ReadonlySet<string>> {
   const graph = new Map<string, Set<string>>();
   for (const file of sources) {
-    if (folder === folderOf && AGAINST_THE_DIRECTION.has(file)) continue;
     for (const imported of importsOf(file, readFileSync(join(ROOT, file), 'utf8'))) {
       const from = folder(file);
       const to = folder(imported);

@@ -203,10 +203,10 @@ export const SABOTAGES: readonly Sabotage[] = [
   {
     promise: 'A wrong secret is refused',
     change: 'any secret matches',
-    file: 'src/access/passwords.ts',
+    file: 'src/core/passwords.ts',
     from: 'if (timingSafeEqual(known, digest)) matches = true;',
     to: 'if (known.length === digest.length) matches = true;',
-    test: 'src/access/passwords.test.ts',
+    test: 'src/core/passwords.test.ts',
   },
   {
     promise: 'Forwards reach private networks only if they are allowed to',

@@ -4,6 +4,7 @@ import { describe, test } from 'node:test';
 import { HttpProblem } from '@portico/transport';
 import fc from 'fast-check';
 import { attemptSource } from '../core/addresses.ts';
+import { EmptySecretError } from '../core/passwords.ts';
 import {
   AttemptLimit,
   authenticator,
@@ -13,7 +14,6 @@ import {
   userTable,
   type Verdict,
 } from './basic.ts';
-import { EmptySecretError } from './passwords.ts';
 
 describe('authenticator', () => {
   /** The password is "one"; cheap, so that the tests are quick. */

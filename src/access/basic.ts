@@ -11,7 +11,7 @@ import {
   type PasswordHash,
   parsePasswordHash,
   verifyPassword,
-} from './passwords.ts';
+} from '../core/passwords.ts';
 
 /**
  * The authenticated user, a refusal to check the credentials (429 or 503), or undefined for wrong

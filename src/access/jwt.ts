@@ -12,7 +12,7 @@ import {
 } from 'jose';
 import { ConfigError } from '../config/load.ts';
 import { defaultsOf } from '../config/options/options.ts';
-import { watchedFile } from '../config/secret-file.ts';
+import { watchedFile } from '../config/secrets.ts';
 import { describeError } from '../core/errors.ts';
 import { GenerationalCache } from '../core/generational-cache.ts';
 import { type JsonPointer, parsePointer, valueAt } from '../core/json.ts';

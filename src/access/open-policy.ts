@@ -3,13 +3,12 @@ import type { InferOutput } from 'valibot';
 import { ConfigError } from '../config/load.ts';
 import { knownScopes, RATE, unknownScopes } from '../config/options/access.ts';
 import { defaultsOf } from '../config/options/options.ts';
-import { type ApiTokensConfig, apiTokenSchema } from '../config/schema/code.ts';
 import { readObject, sluggedOf } from '../config/schema/fields.ts';
-import { watchedFile } from '../config/secret-file.ts';
-import { resolveSecret, type SecretResolver } from '../config/secrets.ts';
+import { resolveSecret, type SecretResolver, watchedFile } from '../config/secrets.ts';
 import { StoreUnavailableError } from '../core/errors.ts';
 import type { MaybePromise } from '../core/maybe-promise.ts';
 import type { BasicUser } from './basic.ts';
+import { type ApiTokensConfig, apiTokenSchema } from './config.ts';
 import {
   type AccessPolicy,
   createAccessPolicy,

@@ -4,9 +4,9 @@ import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { temporaryFolder } from '../../test/support/temporary-folder.ts';
-import { loadConfig } from '../config/load.ts';
 import { readGitInfo } from './build-info.ts';
 import { doorAddresses } from './console.ts';
+import { loadConfig } from './load-config.ts';
 import { banner, commandToTry } from './serve.ts';
 
 describe('banner', () => {

@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { monitorEventLoopDelay, performance } from 'node:perf_hooks';
 import { HttpProblem } from '@portico/transport';
-import type { Config } from '../config/load.ts';
 import type { Door } from '../config/options/options.ts';
 import { socketPathOf } from '../core/addresses.ts';
 import { describeError } from '../core/errors.ts';
@@ -28,6 +27,7 @@ import type { Metrics } from '../telemetry/metrics.ts';
 import type { RequestStats } from '../telemetry/request-stats.ts';
 import type { AppContext } from './context.ts';
 import { accessOf, closedInConsole, includeList } from './door-security.ts';
+import type { Config } from './load-config.ts';
 import { webhookSettings } from './webhook-door.ts';
 
 const ENGINES = { sqlite: 'SQLite', postgres: 'PostgreSQL' } as const;

@@ -3,7 +3,6 @@ import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import type { Audit } from '../access/audit.ts';
 import type { AccessPolicy } from '../access/policy.ts';
-import type { Config } from '../config/load.ts';
 import type { Door } from '../config/options/options.ts';
 import type { KnownSecrets } from '../core/redaction.ts';
 import type { DoorApi } from '../http/openapi.ts';
@@ -15,6 +14,7 @@ import type { Readiness } from '../telemetry/health.ts';
 import type { Loggers, LogTail } from '../telemetry/loggers.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import type { RequestStats, RequestTail } from '../telemetry/request-stats.ts';
+import type { Config } from './load-config.ts';
 import type { Tracing } from './telemetry.ts';
 
 /** The listener of a door, with the routes that it serves. */

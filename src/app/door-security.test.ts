@@ -3,9 +3,9 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { temporaryFolder } from '../../test/support/temporary-folder.ts';
-import { loadConfig } from '../config/load.ts';
 import { KnownSecrets } from '../core/redaction.ts';
 import { closedInConsole, configuredSecrets, exposedDoors } from './door-security.ts';
+import { loadConfig } from './load-config.ts';
 
 describe('door security', () => {
   /** The exposed doors of a configuration from environment settings. */

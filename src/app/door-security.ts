@@ -1,5 +1,4 @@
 import { resolve } from 'node:path';
-import type { Config } from '../config/load.ts';
 import { readEndpointAccess } from '../config/options/access.ts';
 import { consoleEndpoint } from '../config/options/endpoint-id.ts';
 import { type Door, type OptionKey, optionKeys, optionOf, type Settings } from '../config/options/options.ts';
@@ -10,6 +9,7 @@ import { backupsIn } from '../sql/backup/backup.ts';
 import { databaseAt, serverUrls } from '../sql/database.ts';
 import { exposedFiles } from '../sql/sqlite/connection.ts';
 import { pathOf } from '../sql/sqlite/migrate.ts';
+import type { Config } from './load-config.ts';
 
 /** Whether every request to a door needs credentials. */
 export function asksForCredentials(door: Door, { settings, code }: Config): boolean {

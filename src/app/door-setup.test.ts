@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import Fastify, { type FastifyInstance } from 'fastify';
-import type { DoorSetup } from '../config/schema/code.ts';
 import { listRoutes } from '../http/routes.ts';
 import { addSetup, DoorSetupError } from './door-setup.ts';
+import type { DoorSetup } from './load-config.ts';
 
 const FILE = join(process.cwd(), 'portico.config.ts');
 

@@ -4,12 +4,12 @@ import type { FastifyInstance } from 'fastify';
 import { formatPlace, placeInStack } from '../config/load-failure.ts';
 import { displayPath } from '../config/module.ts';
 import type { Settings } from '../config/options/options.ts';
-import type { DoorSetup } from '../config/schema/code.ts';
 import { describeError, ExpectedError } from '../core/errors.ts';
 import { hideSecrets, type SecretTexts } from '../core/redaction.ts';
 import { oneLine } from '../core/text.ts';
 import type { ListedRoute } from '../http/routes.ts';
 import type { Loggers } from '../telemetry/loggers.ts';
+import type { DoorSetup } from './load-config.ts';
 
 /** The `setup` of a door failed or conflicts with the door's own routes; the start ends with this message. */
 export class DoorSetupError extends ExpectedError {

@@ -3,16 +3,16 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import type { FastifyInstance } from 'fastify';
 import type { Audit } from '../access/audit.ts';
 import type { BasicUser } from '../access/basic.ts';
+import type { ApiTokensConfig } from '../access/config.ts';
 import { openAccessPolicy } from '../access/open-policy.ts';
 import type { AccessPolicy } from '../access/policy.ts';
-import { type Config, ConfigError, type ModuleCheck } from '../config/load.ts';
+import { ConfigError } from '../config/load.ts';
 import type { InfoPart } from '../config/options/management.ts';
 import { type Door, type Settings, settingsOf } from '../config/options/options.ts';
-import { effectiveOptions } from '../config/options-table.ts';
-import type { ApiTokensConfig } from '../config/schema/code.ts';
-import type { ContextDetails, GraphqlContext } from '../config/schema/graphql.ts';
+import { effectiveOptions } from '../config/sources.ts';
 import { readPackageInfo } from '../core/package-root.ts';
 import type { KnownSecrets } from '../core/redaction.ts';
+import type { ContextDetails, GraphqlContext } from '../graphql/config.ts';
 import { graphql } from '../graphql/graphql.ts';
 import { ownSchema, usersForCode } from '../graphql/own-schema.ts';
 import { graphqlErrors } from '../graphql/requests.ts';
@@ -48,6 +48,7 @@ import { readBuildInfo } from './build-info.ts';
 import { consoleView, openHistory } from './console.ts';
 import type { AppContext } from './context.ts';
 import { accessOf, includeList } from './door-security.ts';
+import type { Config, ModuleCheck } from './load-config.ts';
 import { replayPlanOf, webhookSettings } from './webhook-door.ts';
 
 /** Wires the GraphQL door over users in memory, or over those of the database. Throws ConfigError. */

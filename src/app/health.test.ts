@@ -4,10 +4,10 @@ import { describe, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { captureLog } from '../../test/support/log-capture.ts';
 import { temporaryFolder } from '../../test/support/temporary-folder.ts';
-import { loadConfig } from '../config/load.ts';
 import { openLog } from '../telemetry/log.ts';
 import { Metrics } from '../telemetry/metrics.ts';
 import { healthWatch } from './doors.ts';
+import { loadConfig } from './load-config.ts';
 import { createService } from './service.ts';
 
 describe('health checks', () => {

@@ -1,6 +1,5 @@
 import { networkInterfaces } from 'node:os';
 import { readApiTokens } from '../access/open-policy.ts';
-import { type Config, loadConfig, type ModuleCheck } from '../config/load.ts';
 import { knownScopes } from '../config/options/access.ts';
 import { type Door, settingsOf } from '../config/options/options.ts';
 import { socketPathOf } from '../core/addresses.ts';
@@ -13,6 +12,7 @@ import { readWebhookSettings } from '../webhook/webhook.ts';
 import { consoleAddress, doorAddresses } from './console.ts';
 import { closedInConsole, exposedDoors, securedBy, securityAdvice } from './door-security.ts';
 import { checkSchema } from './doors.ts';
+import { type Config, loadConfig, type ModuleCheck } from './load-config.ts';
 import { createService, describeUnfinished, reportUnfinished, type Service } from './service.ts';
 
 /**

@@ -2,7 +2,6 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { createListener, ReplyBudget } from '@portico/transport';
 import type { FastifyInstance } from 'fastify';
 import type { DestinationStream, Logger } from 'pino';
-import type { Config } from '../config/load.ts';
 import { trustProxy } from '../config/options/doors.ts';
 import { intervalOf } from '../config/options/management.ts';
 import { type Door, optionOf, type Settings } from '../config/options/options.ts';
@@ -25,6 +24,7 @@ import type { AppContext, OpenDoor } from './context.ts';
 import { asksForCredentials, configuredSecrets, warnOfExposedFiles } from './door-security.ts';
 import { addSetup, certificateOf } from './door-setup.ts';
 import { dataFolder, openApi, openGraphqlDoor, openManagementDoor, openRestDoor } from './doors.ts';
+import type { Config } from './load-config.ts';
 import { openWebhookDoor } from './webhook-door.ts';
 
 /** Time that running requests and handlers have after a stop began, in milliseconds. */

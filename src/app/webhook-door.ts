@@ -1,9 +1,9 @@
 import { BodyBudget, unroutedHandler } from '@portico/transport';
-import { liveSecrets } from '../config/live-secret.ts';
-import { type Config, ConfigError } from '../config/load.ts';
+import { ConfigError } from '../config/load.ts';
 import { settingsOf } from '../config/options/options.ts';
-import type { HandlerSpec } from '../config/schema/code.ts';
+import { liveSecrets } from '../config/secrets.ts';
 import { addFrontPage } from '../http/pages.ts';
+import type { HandlerSpec } from '../inbox/config.ts';
 import { withContractHandlers } from '../inbox/event-names.ts';
 import { isolationProblems, withIsolation } from '../inbox/isolate/isolated.ts';
 import type { ReplayPlan } from '../inbox/operations.ts';
@@ -11,6 +11,7 @@ import { createReplayPlan, createWork, type Work } from '../inbox/work.ts';
 import { RECEIVER_PATH, receiver, webhookErrors } from '../webhook/receiver.ts';
 import { readWebhookSettings, type WebhookSettings } from '../webhook/webhook.ts';
 import type { AppContext } from './context.ts';
+import type { Config } from './load-config.ts';
 
 /** Wires the webhook door; its work starts once all doors listen. Throws ConfigError. */
 export function openWebhookDoor({

@@ -1,4 +1,4 @@
-import type { Config } from '../config/load.ts';
+import type { Config } from '../app/load-config.ts';
 import {
   type Argument,
   configRules,
@@ -68,7 +68,7 @@ export function readArguments(
     config: written,
     async configuration() {
       // Loaded only by the commands that need it.
-      const { loadConfig } = await import('../config/load.ts');
+      const { loadConfig } = await import('../app/load-config.ts');
       return loadConfig({ argv: written, env, cwd: process.cwd() });
     },
     misuse,

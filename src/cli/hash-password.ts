@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import * as readline from 'node:readline';
 import { Writable } from 'node:stream';
-import { hashPassword } from '../access/passwords.ts';
+import { hashPassword } from '../core/passwords.ts';
 import { readArguments } from './arguments.ts';
 import { type Command, type CommandIo, UsageError } from './command.ts';
 import { note, print } from './terminal.ts';

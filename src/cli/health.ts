@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { request as httpRequest } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { connect } from 'node:net';
-import type { Config } from '../config/load.ts';
+import type { Config } from '../app/load-config.ts';
 import type { Door } from '../config/options/options.ts';
 import { socketPathOf } from '../core/addresses.ts';
 import { describeError, isExpected } from '../core/errors.ts';

@@ -3,8 +3,8 @@ import { Readable, Writable } from 'node:stream';
 import { describe, test } from 'node:test';
 import { flagOf } from '../config/options/option.ts';
 import { optionKeys, optionOf } from '../config/options/options.ts';
-import { schemeNames } from '../config/schema/webhook.ts';
 import { main } from '../main.ts';
+import { schemeNames } from '../signatures/config.ts';
 import { defaultLayout } from '../signatures/sources.ts';
 import { commands } from './command-line.ts';
 

@@ -1,14 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { validateHeaderValue } from 'node:http';
+import type { Config } from '../app/load-config.ts';
 import { webhookSettings } from '../app/webhook-door.ts';
-import type { Config } from '../config/load.ts';
-import { type SchemeName, schemeNames } from '../config/schema/webhook.ts';
-import { readSecretFile } from '../config/secret-file.ts';
+import { readSecretFile } from '../config/secrets.ts';
 import { headerName } from '../core/redaction.ts';
 import { didYouMean, printable } from '../core/text.ts';
 import { createSender, type Receiver, type Reply } from '../http/client.ts';
 import { sentName } from '../inbox/event-names.ts';
+import { type SchemeName, schemeNames } from '../signatures/config.ts';
 import {
   bodyAlone,
   github,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { jsonFault } from './json-fault.ts';
+import { jsonFault } from './module.ts';
 
 test('the fault is where the text stops being JSON', () => {
   const faults: readonly (readonly [text: string, fault: number])[] = [

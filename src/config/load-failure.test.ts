@@ -2,8 +2,9 @@ import assert from 'node:assert/strict';
 import { mkdir, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import { loadConfig } from 'portico';
 import { temporaryFolder } from '../../test/support/temporary-folder.ts';
-import { ConfigError, loadConfig } from './load.ts';
+import { ConfigError } from './load.ts';
 
 type Files = Readonly<Record<string, string>>;
 

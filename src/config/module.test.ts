@@ -3,8 +3,8 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { temporaryFolder } from '../../test/support/temporary-folder.ts';
+import { expectedPassword } from '../core/passwords.ts';
 import { displayPath, findModule, readModuleSettings } from './module.ts';
-import { expectedPassword } from './secret-file.ts';
 
 describe('module file', () => {
   test('the module of the working folder is found by its name', async () => {

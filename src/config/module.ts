@@ -3,7 +3,6 @@ import { relative, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { entriesOf, isRecord, unknownKey } from '../core/json.ts';
 import { describeKind, quote } from '../core/text.ts';
-import { jsonFault } from './json-fault.ts';
 import { parseValue } from './options/option.ts';
 import {
   type CodeKey,
@@ -13,7 +12,6 @@ import {
   optionOf,
   settingKeys,
 } from './options/options.ts';
-import { type ConfigCode, readModuleCode } from './schema/code.ts';
 import { type Reading, startReading, take } from './sources.ts';
 
 /** Where to find the configuration module. */
@@ -27,23 +25,16 @@ interface ModuleSearch {
 }
 
 /** The content of the configuration module, if there is one. */
-interface LoadedModule {
+export interface LoadedModule {
   readonly file: ModuleFile | undefined;
   readonly reading: Reading;
-  readonly code: ConfigCode;
-  /** Whether it sets management.users, valid or not. */
-  readonly setsUsers: boolean;
+  /** The values of its other keys, which the modules of their subjects read. */
+  readonly given: ReadonlyMap<CodeKey, unknown>;
   /** False if the module failed to load: then its settings are unknown. */
   readonly complete: boolean;
 }
 
-const none: LoadedModule = {
-  file: undefined,
-  reading: startReading(),
-  code: readModuleCode(new Map(), '', []),
-  setsUsers: false,
-  complete: true,
-};
+const none: LoadedModule = { file: undefined, reading: startReading(), given: new Map(), complete: true };
 
 /** Finds, loads and reads the configuration module. */
 export async function loadModule({ cwd, flag, variable, secrets }: ModuleSearch): Promise<LoadedModule> {
@@ -53,7 +44,9 @@ export async function loadModule({ cwd, flag, variable, secrets }: ModuleSearch)
   if (file === undefined) return none;
   try {
     const imported = await importModule(file);
-    return 'problem' in imported ? unusable(file, imported.problem) : readModule(imported.exported, file);
+    if ('problem' in imported) return unusable(file, imported.problem);
+    const { code: given, ...reading } = readModuleSettings(imported.exported, file.name);
+    return { file, reading, given, complete: true };
   } catch (error) {
     // Imported on failure only, to keep the start fast.
     const { describeLoadFailure } = await import('./load-failure.ts');
@@ -63,19 +56,6 @@ export async function loadModule({ cwd, flag, variable, secrets }: ModuleSearch)
 
 function unusable(file: ModuleFile | undefined, problem: string): LoadedModule {
   return { ...none, file, reading: { ...startReading(), problems: [problem] }, complete: false };
-}
-
-function readModule(exported: Readonly<Record<string, unknown>>, file: ModuleFile): LoadedModule {
-  const { code: given, ...reading } = readModuleSettings(exported, file.name);
-  const problems = [...reading.problems];
-  const code = readModuleCode(given, file.name, problems);
-  return {
-    file,
-    reading: { ...reading, problems },
-    code,
-    setsUsers: given.has('management.users'),
-    complete: true,
-  };
 }
 
 /** The default export of a configuration module, or the problem in one line. */
@@ -239,4 +219,33 @@ function topKeys(): readonly string[] {
 
 function isSection(key: string): boolean {
   return allKeys.some((known) => known.startsWith(`${key}.`));
+}
+
+/**
+ * The offset of the first character that is not JSON; the length of the text if it only ends too early. For
+ * texts that JSON.parse refuses, because some of its messages quote the text instead of naming the position.
+ */
+export function jsonFault(text: string): number {
+  let sound = 0;
+  let broken = text.length + 1;
+  while (broken - sound > 1) {
+    const middle = Math.floor((sound + broken) / 2);
+    if (canGoOn(text.slice(0, middle))) sound = middle;
+    else broken = middle;
+  }
+  return sound;
+}
+
+/** Whether the text is JSON or a prefix of JSON. */
+function canGoOn(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+    if (error.message.startsWith('Unexpected end of JSON input')) return true;
+    if (error.message.startsWith('Unterminated string')) return true;
+    const position = /at position (\d+)/.exec(error.message)?.[1];
+    return position !== undefined && Number(position) >= text.length;
+  }
 }

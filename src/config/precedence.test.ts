@@ -3,9 +3,9 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { loadConfig } from 'portico';
 import { rounds } from '../../test/support/proof-settings.ts';
 import { temporaryFolder } from '../../test/support/temporary-folder.ts';
-import { loadConfig } from './load.ts';
 import { infoParts } from './options/management.ts';
 import { flagOf } from './options/option.ts';
 import {

@@ -3,8 +3,9 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { loadConfig } from 'portico';
 import { temporaryFolder } from '../../test/support/temporary-folder.ts';
-import { ConfigError, loadConfig } from './load.ts';
+import { ConfigError } from './load.ts';
 import { flagOf } from './options/option.ts';
 import { optionKeys, optionOf } from './options/options.ts';
 

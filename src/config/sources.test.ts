@@ -5,9 +5,9 @@ import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { rounds } from '../../test/support/proof-settings.ts';
 import { temporaryFolder } from '../../test/support/temporary-folder.ts';
+import { expectedPassword } from '../core/passwords.ts';
 import { flagOf } from './options/option.ts';
 import { optionKeys, optionOf } from './options/options.ts';
-import { expectedPassword } from './secret-file.ts';
 import { readEnvironment, readFlags } from './sources.ts';
 
 describe('environment', () => {

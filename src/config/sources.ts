@@ -9,9 +9,10 @@ import {
   optionOf,
   pathOf,
   type SettingKey,
+  type Settings,
   settingKeys,
 } from './options/options.ts';
-import { parseSecretFile } from './secret-file.ts';
+import { type Environment, parseSecretFile } from './secrets.ts';
 
 /** The syntax of one option. */
 export interface OptionRule {
@@ -181,9 +182,6 @@ function variableOf(key: string): string {
 function setInModule(key: string): string {
   return `set ${key} in the configuration module`;
 }
-
-/** Environment variables. */
-export type Environment = Readonly<Record<string, string | undefined>>;
 
 /** Reads the variables of all options and, for secrets, the files that `<NAME>_FILE` variables name. */
 export function readEnvironment(env: Environment, cwd: string): Reading {
@@ -367,4 +365,41 @@ export function take(reading: Gathering, key: SettingKey, origin: string, parsed
     reading.broken.add(key);
     reading.problems.push(parsed.problem);
   }
+}
+
+const secretKeys = optionKeys.filter((key) => optionOf(key).secret);
+
+/** The values of all secret options in the sources, valid or not, longest first. */
+export function secretTexts(env: Environment, readings: readonly Reading[]): readonly string[] {
+  const values: unknown[] = secretKeys.flatMap((key) => [
+    env[optionOf(key).env],
+    ...readings.flatMap((reading) => reading.found.get(key)?.value),
+  ]);
+  const texts = values.filter((value) => typeof value === 'string' && value.trim() !== '') as string[];
+  return texts.sort((a, b) => b.length - a.length);
+}
+
+/** An option with its effective value. */
+export interface EffectiveOption {
+  readonly key: SettingKey;
+  readonly value: unknown;
+  /** The origin of the value; undefined for a default. */
+  readonly origin: string | undefined;
+  readonly secret: boolean;
+}
+
+/** All options with their effective values and origins, in the order of the documentation. */
+export function effectiveOptions(
+  settings: Settings,
+  sources: readonly PropertySource[],
+): readonly EffectiveOption[] {
+  return settingKeys.map((key) => {
+    const origins = sources.map((source) => findProperty(source, key)?.origin);
+    return {
+      key,
+      value: settings[key],
+      origin: origins.find((origin) => origin !== undefined),
+      secret: optionOf(key).secret,
+    };
+  });
 }

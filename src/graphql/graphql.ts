@@ -27,7 +27,6 @@ import { guarded, pluginPolicy } from '../access/guarded.ts';
 import type { ApiOptions } from '../access/open-policy.ts';
 import type { AccessPolicy } from '../access/policy.ts';
 import { defaultsOf } from '../config/options/options.ts';
-import type { ContextDetails } from '../config/schema/graphql.ts';
 import {
   assetReplies,
   assetsBase,
@@ -38,6 +37,7 @@ import {
   readManifest,
 } from '../http/pages.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
+import type { ContextDetails } from './config.ts';
 import type { WebSocketLimits } from './operation-slots.ts';
 import {
   acceptsEvents,

@@ -1,3 +1,3 @@
 // The entry `portico/graphql`.
-export type { ContextDetails } from '../config/schema/graphql.ts';
+export type { ContextDetails } from './config.ts';
 export { type GraphqlOptions, graphql } from './graphql.ts';

@@ -13,9 +13,9 @@ import {
   printSchema,
   subscribe,
 } from 'graphql';
-import type { Resolvers } from '../config/schema/graphql.ts';
 import { LocalUserFeed } from '../relations/events.ts';
 import { MemoryUserStore } from '../relations/user-stores.ts';
+import type { Resolvers } from './config.ts';
 import { ownSchema, type SchemaCode } from './own-schema.ts';
 import { usersSchema } from './users-schema.ts';
 

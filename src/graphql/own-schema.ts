@@ -15,12 +15,12 @@ import {
   validateSchema,
 } from 'graphql';
 import { type Given, type Named, pathTo } from '../config/schema/fields.ts';
-import type { GraphqlCode, ScalarFunctions, Users } from '../config/schema/graphql.ts';
 import { describeError } from '../core/errors.ts';
 import { entriesOf, isRecord, unknownKey } from '../core/json.ts';
 import { describeValue, didYouMean } from '../core/text.ts';
 import type { UserFeed } from '../relations/events.ts';
 import type { UserStore } from '../relations/user.ts';
+import type { GraphqlCode, ScalarFunctions, Users } from './config.ts';
 import { type FieldChange, rebuildSchema, schemaOf, type TypeChange } from './type-defs.ts';
 import { showErrors } from './users-schema.ts';
 

@@ -27,10 +27,10 @@ import { type ExecutionResult, GraphQLError } from 'graphql';
 import { refuseFromOtherSite } from '../access/cors.ts';
 import { type Guards, whileValid } from '../access/guarded.ts';
 import type { AccessPolicy } from '../access/policy.ts';
-import type { ContextDetails } from '../config/schema/graphql.ts';
 import type { ErrorCode } from '../core/error-codes.ts';
 import { isRecord } from '../core/json.ts';
 import { type MaybePromise, whenReady } from '../core/maybe-promise.ts';
+import type { ContextDetails } from './config.ts';
 
 /** Details of an operation in addition to its request. */
 interface CallDetails {

@@ -31,8 +31,8 @@ import {
   specifiedScalarTypes,
 } from 'graphql';
 import type { Given } from '../config/schema/fields.ts';
-import type { ScalarFunctions } from '../config/schema/graphql.ts';
 import { describeValue } from '../core/text.ts';
+import type { ScalarFunctions } from './config.ts';
 
 /**
  * Builds the schema from type definitions: a complete schema, or an extension of the built-in one. If they

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { HandlerSpec } from '../config/schema/code.ts';
 import { defaultLayout, type SourceSettings } from '../signatures/sources.ts';
+import type { HandlerSpec } from './config.ts';
 import type { ClaimedJob, Delivery, DeliveryFacts, HandlerContext, NewJob } from './delivery.ts';
 import {
   contractHandlers,

@@ -1,14 +1,15 @@
-import type { HandlerSpec } from '../config/schema/code.ts';
 import { pathTo } from '../config/schema/fields.ts';
 import { parsePointer, valueAt } from '../core/json.ts';
 import { quote } from '../core/text.ts';
 import { headersOfTrace } from '../core/trace.ts';
 import { type SourceLayout, type SourceSettings, valueAtPlace } from '../signatures/sources.ts';
-import type { DeliveryHandler, HandlerLog } from './delivery.ts';
+import type { HandlerSpec } from './config.ts';
 import {
   type ClaimedJob,
   type Delivery,
+  type DeliveryHandler,
   type EventNames,
+  type HandlerLog,
   handlerTargetName,
   type StoredDelivery,
 } from './delivery.ts';

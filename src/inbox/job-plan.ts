@@ -1,8 +1,7 @@
-import type { HandlerSpec } from '../config/schema/code.ts';
-import type { Condition, DeliveryFilter, PointerCondition } from '../config/schema/webhook.ts';
 import { parsePointer, valueAt } from '../core/json.ts';
 import { isThenable } from '../core/maybe-promise.ts';
 import { describeKind } from '../core/text.ts';
+import type { Condition, DeliveryFilter, HandlerSpec, PointerCondition } from './config.ts';
 import {
   type ClaimedJob,
   type DeliveryFacts,

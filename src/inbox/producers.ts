@@ -1,6 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { readObject } from '../config/schema/fields.ts';
-import { alertsSchema, deadAlertSchema } from '../config/schema/webhook.ts';
 import type { SecretResolver } from '../config/secrets.ts';
 import { isRecord } from '../core/json.ts';
 import {
@@ -9,6 +8,7 @@ import {
   type UserEvent,
   type UserEventFeed,
 } from '../relations/events.ts';
+import { alertsSchema, deadAlertSchema } from './config.ts';
 import { DeliveryIds, type HandlerLog, type NewDelivery, OWN_SOURCES } from './delivery.ts';
 import { parseDeliveryBody } from './delivery-body.ts';
 import { PeriodicTask } from './dispatch/periodic-task.ts';

@@ -1,7 +1,7 @@
 import { Cron } from 'croner';
 import { readObject, sluggedOf } from '../config/schema/fields.ts';
-import { scheduleSchema } from '../config/schema/webhook.ts';
 import { quote } from '../core/text.ts';
+import { scheduleSchema } from './config.ts';
 import { DeliveryIds, type NewDelivery, OWN_SOURCES } from './delivery.ts';
 import type { Appended, Inbox } from './inbox.ts';
 import type { JobPlan } from './job-plan.ts';

@@ -1,9 +1,9 @@
-import type { HandlerSpec } from '../config/schema/code.ts';
 import { storedTraceFields } from '../core/trace.ts';
 import type { UserEventFeed } from '../relations/events.ts';
 import type { SourceSettings } from '../signatures/sources.ts';
 import { standard } from '../signatures/standard.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
+import type { HandlerSpec } from './config.ts';
 import {
   type ClaimedJob,
   type DeliveryFacts,

@@ -3,8 +3,8 @@ import { test } from 'node:test';
 import Fastify from 'fastify';
 import { captureLog } from '../../test/support/log-capture.ts';
 import { managementApp } from '../../test/support/management-app.ts';
-import { hashPassword } from '../access/passwords.ts';
 import { trustProxy } from '../config/options/doors.ts';
+import { hashPassword } from '../core/passwords.ts';
 
 const basic = (user: string, password: string) => ({
   authorization: `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`,

@@ -1,6 +1,5 @@
 // The exports of `portico/management`.
 
-export type { CustomEndpoint, EndpointRequest, EndpointWrite } from '../config/schema/endpoints.ts';
 export { listRoutes } from '../http/routes.ts';
 export {
   type CheckAnswer,
@@ -14,6 +13,7 @@ export { Loggers, LogTail } from '../telemetry/loggers.ts';
 export { Metrics } from '../telemetry/metrics.ts';
 export { ExchangeLog } from '../telemetry/request-stats.ts';
 export { EventLoopWindows } from '../telemetry/runtime.ts';
+export type { CustomEndpoint, EndpointRequest, EndpointWrite } from './config.ts';
 export type { ConsoleView } from './console/console-view.ts';
 export { management } from './management.ts';
 export type { ManagementOptions } from './options.ts';

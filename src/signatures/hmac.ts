@@ -1,6 +1,6 @@
 import { createHmac, createSecretKey, timingSafeEqual } from 'node:crypto';
-import { secretMatcher } from '../access/passwords.ts';
 import { ExpectedError } from '../core/errors.ts';
+import { secretMatcher } from '../core/passwords.ts';
 import { headerOf, type Refusal, type RequestHeaders, type Scheme } from './schemes.ts';
 
 /** The layout of an HMAC in one header. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { SchemeName } from '../config/schema/webhook.ts';
 import { valueAt } from '../core/json.ts';
+import type { SchemeName } from './config.ts';
 import { defaultLayout, readDelivery as readOfSources, type SourceLayout } from './sources.ts';
 
 describe('read delivery', () => {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { verify } from '../../test/support/signed-requests.ts';
-import { type SchemeName, schemeNames } from '../config/schema/webhook.ts';
+import { type SchemeName, schemeNames } from './config.ts';
 import { github, hmac, readTemplate, slack, stripe, timestampAndBody, token } from './hmac.ts';
 import type { Scheme } from './schemes.ts';
 import { secretProblem } from './sources.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { readConfigured as read } from '../../test/support/signed-requests.ts';
-import type { SourcesConfig } from '../config/schema/webhook.ts';
+import type { SourcesConfig } from './config.ts';
 
 const SHARED = `whsec_${Buffer.alloc(24, 1).toString('base64')}`;
 

@@ -3,8 +3,8 @@ import { createHmac } from 'node:crypto';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { readConfigured as read, readConfigured, verify } from '../../test/support/signed-requests.ts';
-import type { SourceConfig, SourcesConfig } from '../config/schema/webhook.ts';
 import { valueAt } from '../core/json.ts';
+import type { SourceConfig, SourcesConfig } from './config.ts';
 import { UnsignableError } from './hmac.ts';
 import {
   buildBody,

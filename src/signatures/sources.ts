@@ -1,11 +1,10 @@
 import type { InferOutput } from 'valibot';
 import * as v from 'valibot';
 import { type Given, itemsOf, readObject, sluggedOf } from '../config/schema/fields.ts';
-import { type SchemeName, schemelessSchema, schemeNames, sourceSchemas } from '../config/schema/webhook.ts';
-import { secretSchema } from '../config/secret-file.ts';
-import { resolveSecret, type SecretResolver } from '../config/secrets.ts';
+import { resolveSecret, type SecretResolver, secretSchema } from '../config/secrets.ts';
 import { isRecord, type JsonPointer, valueAt } from '../core/json.ts';
 import { isSecretHeader } from '../core/redaction.ts';
+import { type SchemeName, schemelessSchema, schemeNames, sourceSchemas } from './config.ts';
 import {
   bodyAlone,
   github,

@@ -5,7 +5,7 @@ import { connect } from 'node:net';
 import { test } from 'node:test';
 import fastify from 'fastify';
 import { waitFor } from '../../test/support/wait-for.ts';
-import type { SourcesConfig } from '../config/schema/webhook.ts';
+import type { SourcesConfig } from '../signatures/config.ts';
 import { readSources } from '../signatures/sources.ts';
 import { openDatabase } from '../sql/open.ts';
 import { RECEIVER_PATH, receiver } from './receiver.ts';

@@ -1,6 +1,5 @@
 // The entry `portico/webhook` of the package.
-export type { HandlerSpec } from '../config/schema/code.ts';
-export type { Condition, DeliveryFilter, ForwardConfig, SourceConfig } from '../config/schema/webhook.ts';
+export type { Condition, DeliveryFilter, ForwardConfig, HandlerSpec } from '../inbox/config.ts';
 export type {
   Delivery,
   DeliveryHandler,
@@ -16,5 +15,5 @@ export type {
 } from '../inbox/delivery.ts';
 export { backlogCheck } from '../inbox/health.ts';
 export type { ReplayPlan } from '../inbox/operations.ts';
-export type { WebhookOptions } from './webhook.ts';
-export { replayPlan, webhook } from './webhook.ts';
+export type { SourceConfig } from '../signatures/config.ts';
+export { replayPlan, type WebhookOptions, webhook } from './webhook.ts';

@@ -4,7 +4,7 @@ import type { HttpProblem } from '@portico/transport';
 import fc from 'fast-check';
 import fastify, { type FastifyInstance } from 'fastify';
 import { rawHttp } from '../../test/support/connections.ts';
-import { EmptySecretError } from '../access/passwords.ts';
+import { EmptySecretError } from '../core/passwords.ts';
 import type { ClaimedJob, NewDelivery } from '../inbox/delivery.ts';
 import type { Work } from '../inbox/work.ts';
 import type { Database } from '../sql/database.ts';

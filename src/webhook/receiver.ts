@@ -14,15 +14,15 @@ import {
 } from '@portico/transport';
 import type { FastifyPluginAsync } from 'fastify';
 import { refuseCrossSiteForm } from '../access/cors.ts';
-import { secretMatcher } from '../access/passwords.ts';
-import type { SchemeName } from '../config/schema/webhook.ts';
 import { formatPointer } from '../core/json.ts';
 import { whenReady } from '../core/maybe-promise.ts';
+import { secretMatcher } from '../core/passwords.ts';
 import { traceOfHeaders } from '../core/trace.ts';
 import { DeliveryIds, type NewDelivery } from '../inbox/delivery.ts';
 import { keptHeaders, parseDeliveryBody } from '../inbox/delivery-body.ts';
 import type { Inbox } from '../inbox/inbox.ts';
 import type { Work } from '../inbox/work.ts';
+import type { SchemeName } from '../signatures/config.ts';
 import type { Refusal } from '../signatures/schemes.ts';
 import { readDelivery, type SourceSettings } from '../signatures/sources.ts';
 

@@ -2,14 +2,14 @@ import type { FastifyPluginAsync } from 'fastify';
 import { ConfigError } from '../config/load.ts';
 import { parseValue, type Setting } from '../config/options/option.ts';
 import { isSettingKey, optionOf, type SettingKey } from '../config/options/options.ts';
-import { type ConfigCode, type HandlerSpec, readHandlers } from '../config/schema/code.ts';
-import type {
-  AlertsConfig,
-  ForwardsConfig,
-  SchedulesConfig,
-  SourcesConfig,
-} from '../config/schema/webhook.ts';
 import { createSecretResolver, type SecretResolver } from '../config/secrets.ts';
+import {
+  type AlertsConfig,
+  type ForwardsConfig,
+  type HandlerSpec,
+  readHandlers,
+  type SchedulesConfig,
+} from '../inbox/config.ts';
 import type { DeliveryHandler } from '../inbox/delivery.ts';
 import { unreachableHandlers } from '../inbox/event-names.ts';
 import { createEvents } from '../inbox/events.ts';
@@ -20,6 +20,7 @@ import type { ReplayPlan } from '../inbox/operations.ts';
 import { readDeadAlert } from '../inbox/producers.ts';
 import { readSchedules } from '../inbox/schedules.ts';
 import { createReplayPlan, createWork, type WorkSettings } from '../inbox/work.ts';
+import type { SourcesConfig } from '../signatures/config.ts';
 import { readSources, type SourceSettings } from '../signatures/sources.ts';
 import { Metrics } from '../telemetry/metrics.ts';
 import { RECEIVER_PATH, receiver } from './receiver.ts';
@@ -182,13 +183,22 @@ export interface WebhookSettings extends Omit<WorkSettings, 'handlers'> {
   readonly sources: readonly SourceSettings[];
 }
 
+/** The keys of the webhook door in a module; only the handlers are validated. */
+interface WebhookCode {
+  readonly handlers: ReadonlyMap<string, HandlerSpec>;
+  readonly sources?: unknown;
+  readonly forward?: unknown;
+  readonly alerts?: unknown;
+  readonly schedules?: unknown;
+}
+
 /**
  * Reads the configuration of the webhook door, and checks that its handlers can be reached; `name` is the
  * module's name in messages. Appends one line per problem to `problems`; the result is invalid if there are
  * any.
  */
 export function readWebhookSettings(
-  code: Pick<ConfigCode, 'handlers' | 'sources' | 'forward' | 'alerts' | 'schedules'>,
+  code: WebhookCode,
   name: string,
   resolve: SecretResolver,
   problems: string[],

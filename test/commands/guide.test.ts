@@ -4,7 +4,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
-import { loadConfig } from '../../src/config/load.ts';
+import { loadConfig } from '../../src/app/load-config.ts';
 import { readWebhookSettings } from '../../src/webhook/webhook.ts';
 import { startPortico } from '../support/portico-process.ts';
 import { startTestService } from '../support/service.ts';

@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { loadConfig } from '../../src/config/load.ts';
+import { loadConfig } from '../../src/app/load-config.ts';
 import type { Settings } from '../../src/config/options/options.ts';
 import { freePort } from '../support/free-port.ts';
 import { startTestService } from '../support/service.ts';

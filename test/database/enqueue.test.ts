@@ -4,7 +4,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { describe, test } from 'node:test';
 import Fastify from 'fastify';
 import pg from 'pg';
-import type { HandlerSpec } from '../../src/config/schema/code.ts';
+import type { HandlerSpec } from '../../src/inbox/config.ts';
 import type { Delivery } from '../../src/inbox/delivery.ts';
 import type { Database } from '../../src/sql/database.ts';
 import { type DeliveryToEnqueue, enqueue } from '../../src/sql/enqueue.ts';

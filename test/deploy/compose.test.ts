@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { OwnHosts } from '@portico/transport';
 import { parse } from 'yaml';
-import { loadConfig } from '../../src/config/load.ts';
+import { loadConfig } from '../../src/app/load-config.ts';
 import { MAX_PRE_STOP_DELAY } from '../../src/telemetry/health.ts';
 
 const FOLDER = join(import.meta.dirname, '../../deploy/compose');

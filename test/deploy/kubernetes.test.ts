@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { kubernetesManifests } from '../../scripts/helm/kubernetes-manifests.ts';
 import { renderChart } from '../../scripts/helm/render-chart.ts';
-import { loadConfig } from '../../src/config/load.ts';
+import { loadConfig } from '../../src/app/load-config.ts';
 import { MAX_PRE_STOP_DELAY, Readiness } from '../../src/telemetry/health.ts';
 import { type Manifest, readManifests, typeProblems } from '../support/kubernetes-types.ts';
 

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { loadConfig } from '../../src/config/load.ts';
+import { loadConfig } from '../../src/app/load-config.ts';
 import { runShown } from '../support/shown-commands.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { ROOT } from './documents.ts';

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
 import { parse } from 'yaml';
-import { loadConfig } from '../../src/config/load.ts';
+import { loadConfig } from '../../src/app/load-config.ts';
 import { readWebhookSettings } from '../../src/webhook/webhook.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { type Block, blocks, ROOT } from './documents.ts';

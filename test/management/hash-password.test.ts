@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { test } from 'node:test';
-import { parsePasswordHash, verifyPassword } from '../../src/access/passwords.ts';
+import { parsePasswordHash, verifyPassword } from '../../src/core/passwords.ts';
 import { MAIN, startPortico } from '../support/portico-process.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { waitFor } from '../support/wait-for.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { loadConfig } from '../../src/app/load-config.ts';
 import { createService } from '../../src/app/service.ts';
-import { loadConfig } from '../../src/config/load.ts';
 import { captureLog } from '../support/log-capture.ts';
 import { idsOf, restDoors } from './support/rest-door.ts';
 

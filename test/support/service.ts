@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { loadConfig } from '../../src/app/load-config.ts';
 import { createService, type Service } from '../../src/app/service.ts';
-import { loadConfig } from '../../src/config/load.ts';
 import { withLimits } from './limits.ts';
 import { captureLog, type LogCapture } from './log-capture.ts';
 import { temporaryFolder } from './temporary-folder.ts';

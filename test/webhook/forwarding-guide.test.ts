@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { loadConfig } from '../../src/config/load.ts';
+import { loadConfig } from '../../src/app/load-config.ts';
 import { createJobPlan } from '../../src/inbox/job-plan.ts';
 import { readWebhookSettings } from '../../src/webhook/webhook.ts';
 import { engineUrls } from '../support/databases.ts';

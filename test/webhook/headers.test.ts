@@ -4,7 +4,7 @@ import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, test } from 'node:test';
 import { sign } from '@octokit/webhooks-methods';
-import { loadConfig } from '../../src/config/load.ts';
+import { loadConfig } from '../../src/app/load-config.ts';
 import { postgresUrl, withoutPostgres } from '../support/databases.ts';
 import { runCommand } from '../support/run-command.ts';
 import { startTestService, type TestService } from '../support/service.ts';

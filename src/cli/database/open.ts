@@ -3,7 +3,7 @@ import { userInfo } from 'node:os';
 import { resolve } from 'node:path';
 import { ANONYMOUS, type AuditData, boundedEntry } from '../../access/audit.ts';
 import { auditDays } from '../../app/audit.ts';
-import type { Config } from '../../config/load.ts';
+import type { Config } from '../../app/load-config.ts';
 import type { Settings } from '../../config/options/options.ts';
 import { type Database, databaseAt } from '../../sql/database.ts';
 import { openDatabase } from '../../sql/open.ts';

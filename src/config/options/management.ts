@@ -1,4 +1,4 @@
-import { expectedPassword, isPassword } from '../secret-file.ts';
+import { expectedPassword, isPassword } from '../../core/passwords.ts';
 import { accessLevels, endpointAccessPattern } from './access.ts';
 import { builtInEndpoints, showDetailsChoices } from './endpoint-id.ts';
 import { choice, count, inModule, list, path, port, someOf, text, toggle } from './option.ts';

@@ -2,17 +2,16 @@ import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from
 import type { Agent as HttpsAgent } from 'node:https';
 import type { InferOutput } from 'valibot';
 import { readObject, sluggedOf } from '../../config/schema/fields.ts';
-import { checkFilter, forwardSchema } from '../../config/schema/webhook.ts';
 import type { SecretResolver } from '../../config/secrets.ts';
 import { headersOfTrace } from '../../core/trace.ts';
 import type { Signer } from '../../signatures/schemes.ts';
 import { readSecrets } from '../../signatures/sources.ts';
+import { checkFilter, forwardSchema } from '../config.ts';
 import type { DeliveryHeaders, StoredDelivery } from '../delivery.ts';
 import { headersOf } from '../delivery-body.ts';
 import { ClaimRateLimit } from '../dispatch/claim-rate.ts';
 import { AttemptError, type Target } from '../dispatch/target.ts';
 import { limitsOf, type TargetDefaults } from '../event-names.ts';
-
 import { guardedLookup, isPrivateHost, type Network, PrivateAddressError } from './addresses.ts';
 import { CONNECTION_HEADERS, checkTransform, transformer } from './transform.ts';
 

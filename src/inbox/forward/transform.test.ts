@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { newDelivery } from '../../../test/support/new-delivery.ts';
-import type { TransformData } from '../../config/schema/webhook.ts';
+import type { TransformData } from '../config.ts';
 import type { ClaimedJob, DeliveryTransform, ForwardedDelivery, TransformedDelivery } from '../delivery.ts';
 import { checkTransform, transformer } from './transform.ts';
 

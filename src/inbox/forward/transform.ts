@@ -1,9 +1,9 @@
 import * as v from 'valibot';
 import { type Given, namedOf, pointerField, readObject } from '../../config/schema/fields.ts';
-import type { TransformData } from '../../config/schema/webhook.ts';
 import { entriesOf, isRecord, parsePointer, valueAt } from '../../core/json.ts';
 import { headerName } from '../../core/redaction.ts';
 import { quote } from '../../core/text.ts';
+import type { TransformData } from '../config.ts';
 import {
   type ClaimedJob,
   type DeliveryTransform,

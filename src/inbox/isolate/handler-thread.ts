@@ -2,12 +2,11 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { basename } from 'node:path';
 import { parentPort, workerData } from 'node:worker_threads';
 import { importModule, readModuleSettings } from '../../config/module.ts';
-import { type HandlerSpec, readHandlers } from '../../config/schema/code.ts';
 import { describeError } from '../../core/errors.ts';
 import { quote } from '../../core/text.ts';
 import { headersOfTrace, storedTraceFields } from '../../core/trace.ts';
-import type { HandlerLog } from '../delivery.ts';
-import { eventFields } from '../delivery.ts';
+import { type HandlerSpec, readHandlers } from '../config.ts';
+import { eventFields, type HandlerLog } from '../delivery.ts';
 import { deliveryOf } from '../event-names.ts';
 import {
   type Entry,

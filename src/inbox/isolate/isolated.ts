@@ -1,8 +1,8 @@
 import { extname } from 'node:path';
 import { Worker } from 'node:worker_threads';
-import type { HandlerSpec } from '../../config/schema/code.ts';
 import { describeError } from '../../core/errors.ts';
 import { PACKAGE_ROOT, threadEnvironment } from '../../core/package-root.ts';
+import type { HandlerSpec } from '../config.ts';
 import type { ClaimedJob, HandlerLog } from '../delivery.ts';
 import { AttemptError, type Target, UncountedError } from '../dispatch/target.ts';
 

@@ -1,15 +1,15 @@
 import { HttpProblem, type Reply, type RequestContext } from '@portico/transport';
+import { isThenable, whenReady } from '../../core/maybe-promise.ts';
 import {
   type CustomEndpoint,
   type EndpointParameter,
   type EndpointWrite,
   parseParameter,
-} from '../../config/schema/endpoints.ts';
-import { isThenable, whenReady } from '../../core/maybe-promise.ts';
+} from '../config.ts';
 import { COMMON_HEADERS, jsonTextReply, NO_CONTENT, NOT_FOUND } from '../management-errors.ts';
 import type { ManagementEndpoint, Operations, WriteOperation } from '../operations.ts';
 
-export type { CustomEndpoint } from '../../config/schema/endpoints.ts';
+export type { CustomEndpoint } from '../config.ts';
 
 const TEXT = 'text/plain; charset=utf-8';
 const BYTES = 'application/octet-stream';

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
-import type { HealthGroupOptions } from '../../config/schema/endpoints.ts';
 import { KnownSecrets } from '../../core/redaction.ts';
 import type { HealthResult } from '../../telemetry/health.ts';
+import type { HealthGroupOptions } from '../config.ts';
 import { ManagementOptionsError } from '../management-errors.ts';
 import { cachedHealthReply, healthBody, healthGroups } from './health.ts';
 

@@ -1,7 +1,6 @@
 import type { Reply, RequestContext } from '@portico/transport';
 import type { FastifyInstance } from 'fastify';
 import { processStates, type ShowDetails } from '../../config/options/endpoint-id.ts';
-import type { HealthGroupOptions } from '../../config/schema/endpoints.ts';
 import { type MaybePromise, whenReady } from '../../core/maybe-promise.ts';
 import type { SecretTexts } from '../../core/redaction.ts';
 import {
@@ -12,6 +11,7 @@ import {
   type HealthStatus,
   type Readiness,
 } from '../../telemetry/health.ts';
+import type { HealthGroupOptions } from '../config.ts';
 import { COMMON_HEADERS, ManagementOptionsError, mediaTypeFor, NOT_FOUND } from '../management-errors.ts';
 import { maskText } from '../masking.ts';
 import { addOperations, type ManagementEndpoint } from '../operations.ts';

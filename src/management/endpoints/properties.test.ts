@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { managementApp } from '../../../test/support/management-app.ts';
-import type { EffectiveOption } from '../../config/options-table.ts';
-import type { PropertySource } from '../../config/sources.ts';
+import type { EffectiveOption, PropertySource } from '../../config/sources.ts';
 
 describe('configprops', () => {
   const configuration: readonly EffectiveOption[] = [

@@ -1,6 +1,5 @@
 import { HttpProblem, type Reply, type RequestContext } from '@portico/transport';
-import type { EffectiveOption } from '../../config/options-table.ts';
-import { findProperty, type PropertySource } from '../../config/sources.ts';
+import { type EffectiveOption, findProperty, type PropertySource } from '../../config/sources.ts';
 import { jsonReply, jsonTextReply, NOT_FOUND } from '../management-errors.ts';
 import type { valueShower } from '../masking.ts';
 import type { ManagementEndpoint } from '../operations.ts';

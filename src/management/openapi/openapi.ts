@@ -1,4 +1,3 @@
-import { type CustomEndpoint, parseParameter } from '../../config/schema/endpoints.ts';
 import type { ErrorCode } from '../../core/error-codes.ts';
 import {
   type ApiOperation,
@@ -13,6 +12,7 @@ import {
 import { DELIVERY_STATUSES, type FILTER_FIELDS } from '../../inbox/operations.ts';
 import { HISTORY_WINDOWS } from '../../telemetry/history.ts';
 import { LOG_LEVELS } from '../../telemetry/loggers.ts';
+import { type CustomEndpoint, parseParameter } from '../config.ts';
 import type { Exposed } from '../guard.ts';
 import { MEDIA_TYPES } from '../management-errors.ts';
 import type { DoorOptions } from '../options.ts';

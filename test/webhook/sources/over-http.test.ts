@@ -6,7 +6,7 @@ import { after, before, test } from 'node:test';
 import { sign } from '@octokit/webhooks-methods';
 import { Webhook } from 'standardwebhooks';
 import Stripe from 'stripe';
-import type { SourcesConfig } from '../../../src/config/schema/webhook.ts';
+import type { SourcesConfig } from '../../../src/signatures/config.ts';
 import { readSources } from '../../../src/signatures/sources.ts';
 import { rawHttp } from '../../support/connections.ts';
 import { verify } from '../../support/signed-requests.ts';

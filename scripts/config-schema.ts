@@ -1,11 +1,22 @@
-import type * as v from 'valibot';
-import { isRecord } from '../core/json.ts';
-import { flagOf } from './options/option.ts';
-import { codeKeys, isOptionKey, optionOf, settingKeys } from './options/options.ts';
-import { dataSchemas } from './schema/code.ts';
+import * as v from 'valibot';
+import { apiTokenSchema } from '../src/access/config.ts';
+import { flagOf } from '../src/config/options/option.ts';
+import { type CodeKey, codeKeys, isOptionKey, optionOf, settingKeys } from '../src/config/options/options.ts';
+import { isRecord } from '../src/core/json.ts';
+import { deadAlertSchema, forwardSchema, scheduleSchema } from '../src/inbox/config.ts';
+import { sourceSchemas } from '../src/signatures/config.ts';
 
 /** A JSON Schema, or a part of one. */
 type JsonSchema = Readonly<Record<string, unknown>>;
+
+/** What the keys with plain data take. */
+const SCHEMAS: Readonly<Partial<Record<CodeKey, v.GenericSchema>>> = {
+  'api.tokens': v.record(v.string(), apiTokenSchema),
+  'webhook.sources': v.record(v.string(), v.union(Object.values(sourceSchemas))),
+  'webhook.forward': v.record(v.string(), v.union([v.string(), forwardSchema])),
+  'webhook.alerts': v.object({ dead: v.optional(v.union([v.string(), deadAlertSchema])) }),
+  'webhook.schedules': v.record(v.string(), v.union([v.string(), scheduleSchema])),
+};
 
 /**
  * The JSON Schema (draft 7) of a `portico.config.json`, for editors. It takes every configuration that the
@@ -21,8 +32,8 @@ export function configSchema(): JsonSchema {
     put(root, key, { ...convert(kind.schema), ...common });
   }
   for (const [key, { help, json }] of codeKeys) {
-    const schema = dataSchemas.get(key);
-    if (json && schema !== undefined) put(root, key, { ...convert(schema()), description: help });
+    const schema = SCHEMAS[key];
+    if (json && schema !== undefined) put(root, key, { ...convert(schema), description: help });
   }
   return { $schema: 'http://json-schema.org/draft-07/schema#', title: 'Portico', ...root };
 }

@@ -7,9 +7,9 @@ import type {
   GraphQLScalarTypeConfig,
   GraphQLSchema,
 } from 'graphql';
-import type { MaybePromise } from '../../core/maybe-promise.ts';
-import type { User, UserStore } from '../../relations/user.ts';
-import type { Given } from './fields.ts';
+import type { Given } from '../config/schema/fields.ts';
+import type { MaybePromise } from '../core/maybe-promise.ts';
+import type { User, UserStore } from '../relations/user.ts';
 
 /** The users that the GraphQL door serves. */
 export interface Users extends UserStore {

@@ -1,10 +1,12 @@
-import type { DeliveryHandler } from '../inbox/delivery.ts';
-import type { HealthIndicator } from '../telemetry/health.ts';
-import type { Door, SettingKey, Settings } from './options/options.ts';
-import type { ApiTokensConfig, DoorSetup, HandlerSpec, ManagementUser } from './schema/code.ts';
-import type { ConfiguredCheck, CustomEndpoint, HealthGroupOptions } from './schema/endpoints.ts';
-import type { GraphqlConfig, GraphqlContext } from './schema/graphql.ts';
-import type { AlertsConfig, ForwardsConfig, SchedulesConfig, SourcesConfig } from './schema/webhook.ts';
+import type { ApiTokensConfig, ManagementUser } from './access/config.ts';
+import type { DoorSetup } from './app/load-config.ts';
+import type { Door, SettingKey, Settings } from './config/options/options.ts';
+import type { GraphqlConfig, GraphqlContext } from './graphql/config.ts';
+import type { AlertsConfig, ForwardsConfig, HandlerSpec, SchedulesConfig } from './inbox/config.ts';
+import type { DeliveryHandler } from './inbox/delivery.ts';
+import type { ConfiguredCheck, CustomEndpoint, HealthGroupOptions } from './management/config.ts';
+import type { SourcesConfig } from './signatures/config.ts';
+import type { HealthIndicator } from './telemetry/health.ts';
 
 /** The type of a setting in a module: a list may also be one string with commas. */
 type Written<T> = T extends readonly (infer I)[] ? readonly I[] | string : T;

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { loadConfig } from 'portico';
 import { temporaryFolder } from '../../test/support/temporary-folder.ts';
 import { waitFor } from '../../test/support/wait-for.ts';
-import { liveSecrets } from './live-secret.ts';
-import { loadConfig } from './load.ts';
+import { liveSecrets } from './secrets.ts';
 
 /** The secret of /webhook, from a file with that text; `told` has what was said of each change. */
 async function follow(

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import * as v from 'valibot';
-import { checkFilter, rateField } from './webhook.ts';
+import { checkFilter, rateField } from './config.ts';
 
 describe('webhook condition', () => {
   function problems(when: unknown): readonly string[] {

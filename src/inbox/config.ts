@@ -1,20 +1,10 @@
 import * as v from 'valibot';
-import { entriesOf, isRecord, parsePointer } from '../../core/json.ts';
-import { headerName, isSecretHeader } from '../../core/redaction.ts';
-import { didYouMean } from '../../core/text.ts';
-import type {
-  DeliveryKey,
-  DeliveryPredicate,
-  DeliveryPriority,
-  DeliveryTime,
-  DeliveryTransform,
-} from '../../inbox/delivery.ts';
-import { MAX_PRIORITY } from '../../inbox/delivery.ts';
-import { secretsSchema } from '../secret-file.ts';
 import {
   countField,
+  functionField,
   type Given,
   itemsOf,
+  namedOf,
   pointerField,
   readObject,
   textField,
@@ -22,7 +12,18 @@ import {
   type Written,
   wholeField,
   wholeNumberField,
-} from './fields.ts';
+} from '../config/schema/fields.ts';
+import { secretsSchema } from '../config/secrets.ts';
+import { isRecord, parsePointer } from '../core/json.ts';
+import {
+  type DeliveryHandler,
+  type DeliveryKey,
+  type DeliveryPredicate,
+  type DeliveryPriority,
+  type DeliveryTime,
+  type DeliveryTransform,
+  MAX_PRIORITY,
+} from './delivery.ts';
 
 const CONDITION_SHAPE = 'must be a function, or a condition like { pointer: "/action", is: "opened" }';
 const CONDITION_POINTER = 'must be a JSON pointer such as /action';
@@ -70,7 +71,7 @@ export type Condition =
 export type DeliveryFilter = Condition | DeliveryPredicate;
 
 /** The filter field of a handler or forward address; `checkFilter` validates its content. */
-export const filterField = v.custom<DeliveryFilter>(() => true);
+const filterField = v.custom<DeliveryFilter>(() => true);
 
 /** Checks the filter `when` of a handler or forward address. Appends one line per problem to `problems`. */
 export function checkFilter(owner: Given, problems: string[]): void {
@@ -103,6 +104,67 @@ function checkTests(given: Given, problems: string[]): void {
   if (read === undefined || Object.keys(read).length > 1) return;
   const tests = Object.keys(testSchema.entries).filter((key) => key !== 'pointer');
   problems.push(`${given.path} must have one of ${tests.join(', ')}`);
+}
+
+/** Whether a value is a JSON pointer (RFC 6901), or a function. */
+const isRule = (value: unknown) =>
+  typeof value === 'function' || (typeof value === 'string' && parsePointer(value) !== undefined);
+const isPriority = (value: unknown) =>
+  Number.isInteger(value) && Number(value) >= 0 && Number(value) <= MAX_PRIORITY;
+
+/**
+ * The key of an order: deliveries with the same key are handled or forwarded one at a time, in order of
+ * arrival. A JSON pointer into the body, or a function.
+ */
+const orderField = v.custom<string | DeliveryKey>(
+  isRule,
+  'must be a JSON pointer such as /data/id, or a function',
+);
+
+/** The priority of deliveries: an integer for all of them, a JSON pointer into the body, or a function. */
+const priorityField = v.custom<number | string | DeliveryPriority>(
+  (value) => isRule(value) || isPriority(value),
+  `must be a whole number from 0 to ${MAX_PRIORITY}, a JSON pointer such as /data/priority, or a function`,
+);
+
+/** The earliest time to handle or forward a delivery: a JSON pointer into the body, or a function. */
+const runAtField = v.custom<string | DeliveryTime>(
+  isRule,
+  'must be a JSON pointer such as /data/runAt, or a function',
+);
+
+const handlerSchema = v.object(
+  {
+    handler: functionField<DeliveryHandler>(),
+    /** Maximum concurrent deliveries. */
+    concurrency: v.optional(countField),
+    /** Timeout of an attempt, in milliseconds. */
+    timeout: v.optional(countField),
+    /** Maximum attempts before a delivery is dead. */
+    attempts: v.optional(countField),
+    /** Which deliveries of the event it handles. Default: all. */
+    when: v.optional(filterField),
+    /** Whether it runs in a worker thread; only handlers of a configuration module can. */
+    isolate: v.optional(toggleField),
+    order: v.optional(orderField),
+    priority: v.optional(priorityField),
+    runAt: v.optional(runAtField),
+  },
+  'must be a function, or an object with a function as its "handler"',
+);
+
+/** A handler with its own limits; they default to the options of the webhook door. */
+export type HandlerSpec = Written<typeof handlerSchema>;
+
+/** Reads `webhook.handlers`: for each event a function, or an object with a function and its limits. */
+export function readHandlers(given: Given, problems: string[]): ReadonlyMap<string, HandlerSpec> {
+  const read = namedOf(given, 'functions', problems).flatMap((entry) => {
+    const value = typeof entry.value === 'function' ? { handler: entry.value } : entry.value;
+    const spec = readObject(handlerSchema, { ...entry, value }, problems);
+    checkFilter(entry, problems);
+    return spec === undefined ? [] : [[entry.name, spec] as const];
+  });
+  return new Map(read);
 }
 
 const RATE = 'must be like "10/s", "100/m", "500/h" or { limit: "10/s", burst: 20 }';
@@ -151,33 +213,6 @@ export interface TransformData {
 const transformField = v.custom<DeliveryTransform | TransformData>(
   (value) => typeof value === 'function' || isRecord(value),
   'must be a function, or an object like { body: "/data", headers: { "x-event": "{event}" } }',
-);
-
-/** Whether a value is a JSON pointer (RFC 6901), or a function. */
-const isRule = (value: unknown) =>
-  typeof value === 'function' || (typeof value === 'string' && parsePointer(value) !== undefined);
-const isPriority = (value: unknown) =>
-  Number.isInteger(value) && Number(value) >= 0 && Number(value) <= MAX_PRIORITY;
-
-/**
- * The key of an order: deliveries with the same key are handled or forwarded one at a time, in order of
- * arrival. A JSON pointer into the body, or a function.
- */
-export const orderField = v.custom<string | DeliveryKey>(
-  isRule,
-  'must be a JSON pointer such as /data/id, or a function',
-);
-
-/** The priority of deliveries: an integer for all of them, a JSON pointer into the body, or a function. */
-export const priorityField = v.custom<number | string | DeliveryPriority>(
-  (value) => isRule(value) || isPriority(value),
-  `must be a whole number from 0 to ${MAX_PRIORITY}, a JSON pointer such as /data/priority, or a function`,
-);
-
-/** The earliest time to handle or forward a delivery: a JSON pointer into the body, or a function. */
-export const runAtField = v.custom<string | DeliveryTime>(
-  isRule,
-  'must be a JSON pointer such as /data/runAt, or a function',
 );
 
 const MINUTE = 60_000;
@@ -311,153 +346,3 @@ type DeadAlertConfig = Written<typeof deadAlertSchema>;
 export interface AlertsConfig {
   readonly dead?: string | DeadAlertConfig;
 }
-
-const HEADER = 'must be the name of a header';
-const SECRET_HEADER = 'must not be a header with a secret (authorization, cookie, signature, token)';
-const PLACE = 'must be { header: NAME } or { pointer: a JSON pointer like /type }';
-const POINTER = 'must be a JSON pointer like /data/object, or "" for the whole body';
-const EVENTS = 'must be an object of event names, like { push: "new_commit" }';
-const EVENT = 'must be the name of an event, and not empty';
-const SHAPE = 'must be an object with scheme and secrets';
-
-/** The name of a header, converted to lower case. */
-const headerField = (message: string) =>
-  v.pipe(
-    v.string(message),
-    v.check((text) => headerName(text) !== undefined, message),
-    v.toLowerCase(),
-  );
-
-/** The name of a header that may be stored, converted to lower case. */
-const keptHeaderField = v.pipe(
-  headerField(HEADER),
-  v.check((name) => !isSecretHeader(name), SECRET_HEADER),
-);
-
-/** The place of a text in a request: a header, or a JSON pointer (RFC 6901) into the body. */
-const place = v.union([
-  v.pipe(
-    v.strictObject({ header: headerField(HEADER) }),
-    v.transform(({ header }) => ({ kind: 'header', name: header }) as const),
-  ),
-  v.pipe(
-    v.strictObject({ pointer: pointerField(POINTER) }),
-    v.transform(({ pointer }) => ({ kind: 'pointer', pointer }) as const),
-  ),
-]);
-
-const everySource = {
-  /** Each of these is accepted, so that a secret can be rotated. */
-  secrets: secretsSchema,
-  /** The place of the event's name. */
-  event: v.optional(wholeField(place, PLACE)),
-  /** Portico's names for events, by the sender's names; other events keep theirs. */
-  events: v.optional(
-    v.pipe(
-      v.custom<Readonly<Record<string, string>>>(isRecord, EVENTS),
-      v.transform((names) => new Map(entriesOf(names))),
-      v.map(v.string(), v.pipe(v.string(EVENT), v.nonEmpty(EVENT))),
-    ),
-  ),
-  /** The place of the data in the body, as a JSON pointer (RFC 6901). */
-  data: v.optional(pointerField(POINTER)),
-  /** The place of the id that identifies duplicates; false: no request is a duplicate. */
-  dedup: v.optional(wholeField(v.union([v.literal(false), place]), `${PLACE}, or false`)),
-  /**
-   * The headers that its deliveries keep. Default: the known senders' headers with event names, ids and
-   * times.
-   */
-  headers: v.optional(v.array(keptHeaderField, 'must be an array of header names')),
-  /** Maximum body size in bytes. Default: that of the scheme's sender. */
-  maxBodyBytes: v.optional(countField),
-};
-
-const timed = {
-  /**
-   * Maximum difference between a request's time and Portico's clock, in seconds. Default: 300; 0 for no
-   * limit.
-   */
-  tolerance: v.optional(
-    wholeNumberField(0, Number.MAX_SAFE_INTEGER, 'must be a whole number of seconds, 0 for any time'),
-  ),
-};
-
-const scheme = <S extends string>(name: S) => ({ scheme: v.literal(name), ...everySource });
-
-/** The schemas of sources, by signature scheme. */
-export const sourceSchemas = {
-  /** Standard Webhooks: secrets begin with `whsec_` (shared) or `whpk_` (the sender's public key). */
-  standard: v.object(
-    {
-      ...scheme('standard'),
-      ...timed,
-      /** Prefix of its header names. Default: `webhook`; some senders use `svix`. */
-      headerPrefix: v.optional(headerField('must be the first word of header names'), 'webhook'),
-    },
-    SHAPE,
-  ),
-  github: v.object(scheme('github'), SHAPE),
-  stripe: v.object({ ...scheme('stripe'), ...timed }, SHAPE),
-  slack: v.object({ ...scheme('slack'), ...timed }, SHAPE),
-  /** An HMAC in a header. */
-  hmac: v.object(
-    {
-      ...scheme('hmac'),
-      ...timed,
-      /** The header with the signature. */
-      header: headerField(`${HEADER}: the one with the signature`),
-      /** Default: sha256. */
-      algorithm: v.optional(
-        v.picklist(['sha256', 'sha512', 'sha1'], 'must be one of sha256, sha512, sha1'),
-        'sha256',
-      ),
-      /** Default: hex. */
-      encoding: v.optional(v.picklist(['hex', 'base64'], 'must be one of hex, base64'), 'hex'),
-      /** Prefix of the signature in the header, such as `sha256=`. Default: none. */
-      prefix: v.optional(textField(/^[ -~]*$/, 'must be a text of visible ASCII characters and spaces'), ''),
-      /** The header with the time of the request, in whole seconds. Default: none. */
-      timestampHeader: v.optional(headerField(HEADER)),
-      /**
-       * The signed text: `{body}` once, `{timestamp}` and `{header:NAME}`. Default: `{body}`, or
-       * `{timestamp}.{body}` with a timestamp.
-       */
-      template: v.optional(v.string('must be a text')),
-    },
-    SHAPE,
-  ),
-  /** The shared secret itself, in a header. */
-  token: v.object(
-    {
-      ...scheme('token'),
-      /** Default: x-webhook-token. */
-      header: v.optional(headerField(HEADER), 'x-webhook-token'),
-    },
-    SHAPE,
-  ),
-};
-
-/** The name of a signature scheme. */
-export type SchemeName = keyof typeof sourceSchemas;
-
-export const schemeNames = Object.keys(sourceSchemas) as readonly SchemeName[];
-
-const everyKey = Object.values(sourceSchemas).flatMap(({ entries }) => Object.keys(entries));
-
-/** Checks a source of unknown scheme: its scheme, its secrets, and keys that no scheme has. */
-export const schemelessSchema = v.object(
-  {
-    ...Object.fromEntries(everyKey.map((key) => [key, v.optional(v.unknown())])),
-    scheme: v.picklist(schemeNames, ({ input }) => {
-      const hint = typeof input === 'string' ? didYouMean(input, schemeNames) : '';
-      return `must be one of ${schemeNames.join(', ')}${hint}`;
-    }),
-    secrets: secretsSchema,
-  },
-  SHAPE,
-);
-
-/** A sender of webhooks, as data. */
-export type SourceConfig = Written<(typeof sourceSchemas)[SchemeName]>;
-
-/** The senders by name: a lower-case letter, then lower-case letters, digits and "-". */
-export type SourcesConfig = Readonly<Record<string, SourceConfig>>;

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { readModuleCode } from './app/load-config.ts';
+import { readModuleSettings } from './config/module.ts';
 import { defineConfig, type PorticoConfig } from './define-config.ts';
-import { readModuleSettings } from './module.ts';
-import { readModuleCode } from './schema/code.ts';
 
 test('a configuration comes back as it was given', () => {
   const config: PorticoConfig = {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { parseParameter, readEndpoints, readHealthChecks, readHealthGroups } from './endpoints.ts';
+import { parseParameter, readEndpoints, readHealthChecks, readHealthGroups } from './config.ts';
 
 describe('custom endpoint', () => {
   function read(value: unknown) {

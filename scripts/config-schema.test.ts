@@ -3,10 +3,10 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { Ajv } from 'ajv';
-import { temporaryFolder } from '../../test/support/temporary-folder.ts';
-import { configSchema } from './json-schema.ts';
-import { loadConfig } from './load.ts';
-import { codeKeys, optionOf, settingKeys } from './options/options.ts';
+import { loadConfig } from '../src/app/load-config.ts';
+import { codeKeys, optionOf, settingKeys } from '../src/config/options/options.ts';
+import { temporaryFolder } from '../test/support/temporary-folder.ts';
+import { configSchema } from './config-schema.ts';
 
 const validate = new Ajv({ strict: true, allowUnionTypes: true }).compile(configSchema());
 

@@ -1,7 +1,4 @@
 import * as v from 'valibot';
-import { isRecord } from '../../core/json.ts';
-import { describeValue, didYouMean, quote } from '../../core/text.ts';
-import type { HealthIndicator } from '../../telemetry/health.ts';
 import {
   builtInChecks,
   builtInGroups,
@@ -10,7 +7,7 @@ import {
   processStates,
   showDetailsChoices,
   takenEndpoints,
-} from '../options/endpoint-id.ts';
+} from '../config/options/endpoint-id.ts';
 import {
   functionField,
   type Given,
@@ -22,7 +19,10 @@ import {
   toggleField,
   type Written,
   wholeNumberField,
-} from './fields.ts';
+} from '../config/schema/fields.ts';
+import { isRecord } from '../core/json.ts';
+import { describeValue, didYouMean, quote } from '../core/text.ts';
+import type { HealthIndicator } from '../telemetry/health.ts';
 
 /** A request to a custom endpoint. */
 export interface EndpointRequest {

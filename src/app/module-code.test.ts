@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { CodeKey } from '../options/options.ts';
-import { expectedPassword } from '../secret-file.ts';
-import { readModuleCode } from './code.ts';
+import type { CodeKey } from '../config/options/options.ts';
+import { expectedPassword } from '../core/passwords.ts';
+import { readModuleCode } from './load-config.ts';
 
 function read(code: Partial<Record<CodeKey, unknown>>) {
   const problems: string[] = [];

@@ -1,5 +1,5 @@
 import crypto, { hash, timingSafeEqual } from 'node:crypto';
-import { ExpectedError } from '../core/errors.ts';
+import { ExpectedError } from './errors.ts';
 
 // Imports the default export for argon2: early releases of Node 24 lack it, and importing it by name would
 // fail there.
@@ -187,4 +187,23 @@ export function secretMatcher(secrets: readonly string[]): (presented: string | 
     for (const known of configured) if (timingSafeEqual(known, digest)) matches = true;
     return matches;
   };
+}
+
+const PLAIN = /^\P{Cc}+$/u;
+
+/** Completes "must be …" for a password. */
+export const expectedPassword =
+  'a password without control characters, or a whole $scrypt$ or $argon2id$ hash that takes at most 256 MiB and about a second (portico hash-password makes one)';
+
+/** Whether a text is a plain password or a hash that Portico can verify. */
+export function isPassword(text: string): boolean {
+  if (!PLAIN.test(text)) return false;
+  if (!isPasswordHash(text)) return true;
+  try {
+    parsePasswordHash(text);
+    return true;
+  } catch (error) {
+    if (error instanceof PasswordHashError) return false;
+    throw error;
+  }
 }

@@ -1,4 +1,4 @@
-import { flagOf, formatDefault, type Group, groups, type Setting } from './options/option.ts';
+import { flagOf, formatDefault, type Group, groups, type Setting } from '../src/config/options/option.ts';
 import {
   codeKeys,
   limitKeys,
@@ -7,10 +7,7 @@ import {
   optionKeys,
   optionOf,
   type SettingKey,
-  type Settings,
-  settingKeys,
-} from './options/options.ts';
-import { findProperty, type PropertySource } from './sources.ts';
+} from '../src/config/options/options.ts';
 
 /** The documentation of the whole tree: Markdown tables by group, under second-level headings. */
 export function renderOptions(): string {
@@ -79,29 +76,4 @@ function cell(text: string): string {
     .split('`')
     .map((part, index) => (index % 2 === 0 ? part.replaceAll('<', '&lt;') : part));
   return outside.join('`');
-}
-
-/** An option with its effective value. */
-export interface EffectiveOption {
-  readonly key: SettingKey;
-  readonly value: unknown;
-  /** The origin of the value; undefined for a default. */
-  readonly origin: string | undefined;
-  readonly secret: boolean;
-}
-
-/** All options with their effective values and origins, in the order of the documentation. */
-export function effectiveOptions(
-  settings: Settings,
-  sources: readonly PropertySource[],
-): readonly EffectiveOption[] {
-  return settingKeys.map((key) => {
-    const origins = sources.map((source) => findProperty(source, key)?.origin);
-    return {
-      key,
-      value: settings[key],
-      origin: origins.find((origin) => origin !== undefined),
-      secret: optionOf(key).secret,
-    };
-  });
 }

@@ -3,8 +3,9 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { temporaryFolder } from '../../test/support/temporary-folder.ts';
-import { ConfigError, crossCheck, loadConfig } from './load.ts';
-import { type OptionKey, optionOf, type Settings, settingKeys } from './options/options.ts';
+import { ConfigError } from '../config/load.ts';
+import { type OptionKey, optionOf, type Settings, settingKeys } from '../config/options/options.ts';
+import { crossCheck, loadConfig } from './load-config.ts';
 
 describe('load', () => {
   async function problemsOf(loading: Promise<unknown>): Promise<readonly string[]> {
@@ -34,7 +35,7 @@ describe('load', () => {
 
   test('a module of settings and code is read', async () => {
     await using folder = await temporaryFolder();
-    const defineConfig = join(import.meta.dirname, 'define-config.ts');
+    const defineConfig = join(import.meta.dirname, '..', 'define-config.ts');
     await writeFile(
       join(folder.path, 'portico.config.ts'),
       `import { defineConfig } from ${JSON.stringify(defineConfig)};

@@ -1,9 +1,12 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
+import { StoreUnavailableError } from '../core/errors.ts';
 import { type MaybePromise, whenReady } from '../core/maybe-promise.ts';
 import {
   defaultOrder,
   type SortKeys,
+  type TextField,
   TooManyMatchesError,
+  type UserField,
   type UserFilter,
   type UserListPage,
   type UserLists,
@@ -16,9 +19,52 @@ import {
   ListSql,
   MAX_MATCHES,
   type PackedRows,
+  packRows,
   planList,
   sortKeys,
 } from './list-sql.ts';
+import { type Dialect, POSTGRES, SQLITE, type Sql } from './stores/sql.ts';
+import { USER_QUERIES, usersState } from './stores/user-queries.ts';
+
+/** What lists have in common on both engines. */
+const sharedBy = (sql: Dialect) => ({
+  key: (field: UserField) => (field === 'id' ? 'id' : sql.folded(field)),
+  state: usersState(sql),
+});
+
+export const sqliteLists: ListDialect = {
+  ...sharedBy(SQLITE),
+  placeholder: (nth) => `?${nth}`,
+  isOneOf: (key, values, bind) => `${key} IN (${values.map(bind).join(', ')})`,
+  contains: (fields, text, bind) =>
+    `(${fields.map((field) => `instr(lower(${field}), ${bind(text)}) > 0`).join(' OR ')})`,
+  containing(fields, text, bind, bounds) {
+    const phrase = `"${text.replaceAll('"', '""')}"`;
+    const query = fields.length === 1 ? `${fields[0]} : ${phrase}` : phrase;
+    return `id IN (SELECT rowid AS id FROM users_text WHERE users_text MATCH ${bind(query)}${bounds()})`;
+  },
+  json: (fields) => `json_object(${fields.map((field) => `'${field}', ${field}`).join(', ')})`,
+};
+
+const containing = (fields: readonly TextField[], text: string, bind: (value: string) => string) => {
+  const pattern = bind(`%${text.replace(/[\\%_]/g, '\\$&')}%`);
+  return `(${fields.map((field) => `${POSTGRES.folded(field)} LIKE ${pattern}`).join(' OR ')})`;
+};
+
+export const postgresLists: ListDialect = {
+  ...sharedBy(POSTGRES),
+  placeholder(nth, value) {
+    const sample = Array.isArray(value) ? value[0] : value;
+    return `$${nth}::${typeof sample === 'number' ? 'bigint' : 'text'}${Array.isArray(value) ? '[]' : ''}`;
+  },
+  isOneOf: (key, values, bind) => `${key} = ANY (${bind(values)})`,
+  contains: containing,
+  containing,
+  json: (fields) =>
+    `'{' || ${fields
+      .map((field) => `'"${field}":' || ${field === 'id' ? 'id' : `to_json(${field})::text`}`)
+      .join(` || ',' || `)} || '}'`,
+};
 
 /** The engine-specific part of lists. */
 interface ListEngine {
@@ -26,12 +72,9 @@ interface ListEngine {
   readonly search: SearchLevel;
   /** Number of users to count per step. */
   readonly slice: number;
-  /** Runs a statement; each row is an array of columns. */
-  rows(statement: BoundStatement): MaybePromise<readonly (readonly unknown[])[]>;
-  /** Runs the statement of a page. */
-  page(statement: BoundStatement, request: UserPageRequest): MaybePromise<PackedRows>;
-  /** The database's secret for signing cursors. */
-  cursorKey(): MaybePromise<Uint8Array>;
+  readonly sql: Pick<Sql, 'read'>;
+  /** Reads a page on another thread; undefined if the caller's thread is to read it. */
+  page?(statement: BoundStatement, request: UserPageRequest): Promise<PackedRows> | undefined;
 }
 
 /** Creates the lists of an engine. */
@@ -39,12 +82,22 @@ export function userLists({
   dialect,
   search,
   slice,
-  rows,
-  page: readPage,
-  cursorKey,
+  sql: { read: readRows },
+  page: readElsewhere,
 }: ListEngine): UserLists {
   const sql = new ListSql(dialect);
   let key: Uint8Array | undefined;
+
+  function rows({ text, values, isLong }: BoundStatement) {
+    return readRows({ name: '', sqlite: text, postgres: text, isLong }, ...values);
+  }
+
+  function readPage(statement: BoundStatement, request: UserPageRequest): MaybePromise<PackedRows> {
+    return (
+      readElsewhere?.(statement, request) ??
+      whenReady(rows(statement), (found) => packRows(found, request.limit, request.backwards))
+    );
+  }
 
   function read(request: UserPageRequest): MaybePromise<UserListPage> {
     const plan = planList(request, search);
@@ -88,9 +141,11 @@ export function userLists({
     count,
     cursorKey: () =>
       key ??
-      whenReady(cursorKey(), (found) => {
-        key = found;
-        return found;
+      whenReady(readRows(USER_QUERIES.cursorKey), ([row]) => {
+        if (!(row?.[0] instanceof Uint8Array))
+          throw new StoreUnavailableError('The database has no key for cursors');
+        key = row[0];
+        return key;
       }),
   };
 }

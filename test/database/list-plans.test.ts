@@ -11,8 +11,7 @@ import {
   planList,
 } from '../../src/sql/list-sql.ts';
 import { openDatabase } from '../../src/sql/open.ts';
-import { postgresLists } from '../../src/sql/postgres/user-lists.ts';
-import { sqliteLists } from '../../src/sql/sqlite/user-lists.ts';
+import { postgresLists, sqliteLists } from '../../src/sql/user-lists.ts';
 import { withoutPostgres } from '../support/databases.ts';
 import { type PostgresDatabases, sharedPostgres } from '../support/postgres.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';

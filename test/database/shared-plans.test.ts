@@ -6,7 +6,7 @@ import { describe, test } from 'node:test';
 import { openDatabase } from '../../src/sql/open.ts';
 import { Connection } from '../../src/sql/postgres-pool/connection.ts';
 import { migrate } from '../../src/sql/sqlite/migrate.ts';
-import { indexUsers } from '../../src/sql/sqlite/user-lists.ts';
+import { indexUsers } from '../../src/sql/sqlite/user-indexes.ts';
 import { SHARED_QUERIES } from '../../src/sql/stores/queries.ts';
 import type { Query } from '../../src/sql/stores/sql.ts';
 import { postgresDatabase, withoutPostgres } from '../support/databases.ts';
@@ -113,6 +113,7 @@ const PLANS: Readonly<Record<string, Plan>> = {
   'users.change': { both: ['users.key'] },
   'users.claimKey': {},
   'users.createForKey': { both: ['idempotency_keys.key'] },
+  'users.cursorKey': {},
   'users.exists': { both: ['users.key'] },
   'users.expireImports': {},
   'users.expireKeys': { both: ['idempotency_keys.key', 'idempotency_keys_expiry'] },
@@ -121,9 +122,13 @@ const PLANS: Readonly<Record<string, Plan>> = {
     postgres: ['users_email_unique'],
     postgresEmpty: ['users_email_unique*'],
   },
+  // The last row.
+  'users.lastId': { both: ['users.key*'] },
   'users.moveImport': {},
   'users.noteForKey': { both: ['idempotency_keys.key'] },
   'users.removeIf': { both: ['users.key'] },
+  // The last row.
+  'users.state': { sqlite: ['users.key*'] },
 };
 
 const INDEXES = { search: 'none', uniqueEmail: true } as const;

@@ -11,7 +11,7 @@ import { migrate, pendingMigrations } from './migrate.ts';
 import { Notifier, PROCESSES } from './notifier.ts';
 import { postgresSql } from './sql.ts';
 import { PostgresUserEventLog } from './user-event-log.ts';
-import { indexUsers } from './user-lists.ts';
+import { indexUsers } from './user-indexes.ts';
 import { UserReads } from './user-reads.ts';
 import { PostgresUserStore } from './user-store.ts';
 import { COMMIT_NOTHING, checkDeliveries } from './write-queue.ts';

@@ -3,6 +3,7 @@ import type { Row as ServerRow, Statement, Steps } from '../postgres-pool/connec
 import type { Server } from '../postgres-pool/server.ts';
 import type { Row, Sql, Step, Value } from '../stores/sql.ts';
 import { storable, stored } from './text.ts';
+import type { UserReads } from './user-reads.ts';
 import { singleWrite } from './write-queue.ts';
 
 /** The statements of both engines on PostgreSQL. */
@@ -22,6 +23,8 @@ export interface PostgresSql extends Sql {
 interface PostgresSqlOptions {
   /** Whether texts may contain any character, and are escaped (see `storable`). Default: false. */
   readonly escapes?: boolean;
+  /** Where reads run. Default: the server. */
+  readonly reads?: Pick<UserReads, 'run'>;
   /** Called after each write, successful or not: one that fails without an answer may have been stored. */
   onWritten?(): void;
 }
@@ -30,13 +33,13 @@ interface PostgresSqlOptions {
 export function postgresSql(
   server: Server,
   observer: DatabaseObserver,
-  { escapes = false, onWritten }: PostgresSqlOptions = {},
+  { escapes = false, reads, onWritten }: PostgresSqlOptions = {},
 ): PostgresSql {
   const decode = (column: unknown) => (escapes && typeof column === 'string' ? stored(column) : column);
   const decoded = (rows: readonly ServerRow[]) => rows.map((row) => row.map(decode));
 
   function toServer([{ name, postgres }, ...values]: Step): [Statement, unknown[]] {
-    return [{ name, text: postgres }, values.map(encoded)];
+    return [name === '' ? { text: postgres } : { name, text: postgres }, values.map(encoded)];
   }
   function encoded(value: Value): unknown {
     if (typeof value === 'string') return escapes ? storable(value) : value;
@@ -57,6 +60,7 @@ export function postgresSql(
     async read(query, ...values) {
       const [statement, bound] = toServer([query, ...values]);
       const { isLong, postgres } = query;
+      if (reads !== undefined) return decoded(await reads.run(statement, bound, isLong));
       return decoded(
         await (isLong ? server.readAlone({ text: postgres }, bound) : server.read(statement, bound)),
       );

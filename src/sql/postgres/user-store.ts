@@ -12,15 +12,18 @@ import { type BatchQueue, counted, type DatabaseObserver, type ReadTally } from 
 import { PageCache, pageKey } from '../page-cache.ts';
 import type { Row, Statement, Steps } from '../postgres-pool/connection.ts';
 import type { Server } from '../postgres-pool/server.ts';
-import { POSTGRES } from '../stores/sql.ts';
+import { POSTGRES, type Query } from '../stores/sql.ts';
 import { imports, refusingTaken, StoredUsers } from '../stores/stored-users.ts';
+import { USER_QUERIES, usersState, userTexts } from '../stores/user-queries.ts';
+import { postgresLists, userLists } from '../user-lists.ts';
 import { type PostgresSql, postgresSql } from './sql.ts';
-import { postgresLists, postgresUserLists } from './user-lists.ts';
 import type { UserReads } from './user-reads.ts';
 import { CHECK_USERS, singleWrite, writeQueue } from './write-queue.ts';
 
 /** Maximum number of users that the server examines for a page. */
 const MAX_ROWS = 1_000;
+/** Number of users to count per statement. */
+const SLICE = 200_000;
 /** Maximum number of concurrent batches of creates, each on its own connection. */
 const CREATE_CONCURRENCY = 2;
 
@@ -63,7 +66,12 @@ export class PostgresUserStore extends StoredUsers implements AsyncDisposable {
     };
     const sql = postgresSql(server, observer, { onWritten });
     super(sql);
-    this.lists = postgresUserLists(reads, search);
+    this.lists = userLists({
+      dialect: postgresLists,
+      search,
+      slice: SLICE,
+      sql: postgresSql(server, observer, { reads }),
+    });
     this.#server = server;
     this.#onWritten = onWritten;
     this.#reads = reads;
@@ -222,29 +230,23 @@ export class PostgresUserStore extends StoredUsers implements AsyncDisposable {
 const USER_JSON = POSTGRES.userJson;
 
 const READ = { name: 'user-read', text: `SELECT ${USER_JSON}, version FROM users WHERE id = $1` };
-const STATE = { name: 'user-state', text: `SELECT ${postgresLists.state}` };
 /** The users of a page and the number of examined rows, which include users that exceed its bytes. */
-const pageAs = (format: UserFormat, written: string) => ({
+const pageAs = (format: UserFormat) => ({
   name: `user-page-${format}`,
   text: `
     SELECT count(*) FILTER (WHERE before < ${PAGE_BYTES}), max(id) FILTER (WHERE before < ${PAGE_BYTES}),
       string_agg(text, '' ORDER BY id) FILTER (WHERE before < ${PAGE_BYTES}),
-      ${postgresLists.state}, count(*)
+      ${usersState(POSTGRES)}, count(*)
     FROM (
       SELECT id, text, coalesce(sum(octet_length(text)) OVER behind, 0) AS before
       FROM (
-        SELECT id, ${written} AS text FROM users WHERE id > $1 AND id <= $2 ORDER BY id LIMIT $3) AS written
+        SELECT id, ${userTexts(POSTGRES)[format]} AS text FROM users WHERE id > $1 AND id <= $2 ORDER BY id LIMIT $3) AS written
       WINDOW behind AS (ORDER BY id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)) AS page`,
 });
-const PAGE = {
-  json: pageAs('json', `',' || ${USER_JSON}`),
-  ndjson: pageAs('ndjson', `${USER_JSON} || chr(10)`),
-  csv: pageAs(
-    'csv',
-    `id || ',"' || replace(name, '"', '""') || '","' || replace(email, '"', '""') || '"' || chr(13) || chr(10)`,
-  ),
-};
-const LAST_ID = { name: 'user-last-id', text: 'SELECT max(id) FROM users' };
+const PAGE = { json: pageAs('json'), ndjson: pageAs('ndjson'), csv: pageAs('csv') };
+const statementOf = ({ name, postgres }: Query): Statement => ({ name, text: postgres });
+const STATE = statementOf(USER_QUERIES.state);
+const LAST_ID = statementOf(USER_QUERIES.lastId);
 
 // Locks rows in the order of their ids, so that concurrent updates cannot deadlock.
 const UPDATE = {

@@ -17,7 +17,7 @@ import { lockForService } from './service-lock.ts';
 import { sqliteSql } from './sql.ts';
 import { TickSnapshot } from './tick-snapshot.ts';
 import { SqliteUserEventLog } from './user-event-log.ts';
-import { indexUsers } from './user-lists.ts';
+import { indexUsers } from './user-indexes.ts';
 import { SqliteUserStore } from './user-store.ts';
 import { SQLITE_WRITES } from './writes.ts';
 

@@ -8,21 +8,19 @@ import { counted, type DatabaseObserver, type ReadTally } from '../batch-queue.t
 import { PageCache, pageKey } from '../page-cache.ts';
 import type { Step, StepRows } from '../sqlite-writer/batch.ts';
 import type { WriteQueue } from '../sqlite-writer/write-queue.ts';
-import type { Sql } from '../stores/sql.ts';
+import { SQLITE, type Sql } from '../stores/sql.ts';
 import { imports, refusingTaken, StoredUsers } from '../stores/stored-users.ts';
+import { USER_QUERIES, userTexts } from '../stores/user-queries.ts';
+import { sqliteLists, userLists } from '../user-lists.ts';
 import { readRow } from './connection.ts';
 import type { Reader } from './reader.ts';
 import { sqliteSql, writeStep } from './sql.ts';
 import type { TickSnapshot } from './tick-snapshot.ts';
-import { sqliteLists, sqliteUserLists } from './user-lists.ts';
 
-const USER_JSON = `json_object('id', id, 'name', name, 'email', email)`;
-/** The text of a user in each format. */
-const WRITTEN: Readonly<Record<UserFormat, string>> = {
-  json: `',' || ${USER_JSON}`,
-  ndjson: `${USER_JSON} || char(10)`,
-  csv: `id || ',"' || replace(name, '"', '""') || '","' || replace(email, '"', '""') || '"' || char(13, 10)`,
-};
+/** Larger pages of lists are read by the reader thread: this many users of maximum size take 500 KB. */
+const LARGE_PAGE = 100;
+/** Number of users to count per step; other reads wait meanwhile. */
+const SLICE = 10_000;
 /** Maximum number of users per read: this many of maximum size take 1.3 MB. */
 const MAX_ROWS = 256;
 
@@ -69,9 +67,19 @@ export class SqliteUserStore extends StoredUsers {
   readonly #tallies: Readonly<Record<'read' | 'page' | 'lastId', ReadTally>>;
 
   constructor({ reads, writes, observer, snapshot, reader, search, onChanged }: SqliteUserStoreOptions) {
-    const sql = sqliteSql({ reads, writes });
+    const sql = sqliteSql({ reads, writes, reader, snapshot });
     super(sql, onChanged);
-    this.lists = sqliteUserLists({ reads, snapshot, reader, search });
+    this.lists = userLists({
+      dialect: sqliteLists,
+      search,
+      slice: SLICE,
+      sql,
+      page({ isLong, ...asked }, { limit, backwards }) {
+        const isLarge = isLong || limit > LARGE_PAGE;
+        if (isLarge && reader !== undefined) return reader.page(asked, limit, backwards);
+        return undefined;
+      },
+    });
     this.#snapshot = snapshot;
     this.#writes = writes;
     this.#onChanged = onChanged;
@@ -81,15 +89,16 @@ export class SqliteUserStore extends StoredUsers {
       page: observer.reads('user.page'),
       lastId: observer.reads('user.lastId'),
     };
-    this.#read = reads.prepare(`SELECT ${USER_JSON} AS json, version FROM users WHERE id = ?`);
+    this.#read = reads.prepare(`SELECT ${SQLITE.userJson} AS json, version FROM users WHERE id = ?`);
     // The aggregate receives the rows in the order of the inner query.
+    const texts = userTexts(SQLITE);
     const page = (format: UserFormat) =>
       reads.prepare(`
-        SELECT count(*) AS count, max(id) AS lastId, group_concat(${WRITTEN[format]}, '') AS text
+        SELECT count(*) AS count, max(id) AS lastId, group_concat(${texts[format]}, '') AS text
         FROM (SELECT id, name, email FROM users WHERE id > ? AND id <= ? ORDER BY id LIMIT ? + 0)`);
     this.#page = { json: page('json'), ndjson: page('ndjson'), csv: page('csv') };
-    this.#state = reads.prepare(`SELECT ${sqliteLists.state} AS state`);
-    this.#lastId = reads.prepare('SELECT max(id) AS lastId FROM users');
+    this.#state = reads.prepare(USER_QUERIES.state.sqlite);
+    this.#lastId = reads.prepare(USER_QUERIES.lastId.sqlite);
   }
 
   read(id: number): VersionedUser | undefined {
@@ -148,8 +157,8 @@ export class SqliteUserStore extends StoredUsers {
     this.#snapshot?.enter();
     const version = this.#snapshot?.version();
     if (version !== undefined && version === this.#knownLastId?.version) return this.#knownLastId.lastId;
-    const row = counted(this.#tallies.lastId, () => readRow<{ lastId: number | null }>(this.#lastId));
-    const lastId = row?.lastId ?? 0;
+    const row = counted(this.#tallies.lastId, () => readRow<{ id: number }>(this.#lastId));
+    const lastId = row?.id ?? 0;
     if (version !== undefined) this.#knownLastId = { version, lastId };
     return lastId;
   }

@@ -15,7 +15,7 @@ interface Table {
 
 /** A statement written once for both engines, whose parameters are `$1`, `$2` and so on. */
 export interface Query {
-  /** Unique; PostgreSQL prepares the statement under it. */
+  /** Unique; PostgreSQL prepares the statement under it. Empty: the statement is not prepared. */
   readonly name: string;
   readonly sqlite: string;
   readonly postgres: string;
@@ -70,7 +70,7 @@ export interface Dialect {
   readonly userJson: string;
 }
 
-const SQLITE: Dialect = {
+export const SQLITE: Dialect = {
   either: (sqlite) => sqlite,
   isIn: (column, parameter) => `${column} IN (SELECT value FROM json_each(${parameter}))`,
   among: (column, query) => `${column} IN (${query})`,

@@ -1,11 +1,35 @@
-import { queries } from './sql.ts';
+import type { UserFormat } from '../../relations/lists.ts';
+import { type Dialect, queries } from './sql.ts';
 
 // Apart from the stores, because the writer thread of SQLite loads it.
+
+/**
+ * Identifies the state of all users. PostgreSQL counts the changes and knows the time of the last one; SQLite,
+ * whose creates count nothing, adds the number of creates. The time distinguishes it from states of another
+ * file or a backup.
+ */
+export const usersState = ({ either }: Dialect) =>
+  either(
+    `(SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'users'), 0) || '.' || n || '.' ||
+  max(changed_at, coalesce((SELECT version FROM users ORDER BY id DESC LIMIT 1), 0)) FROM user_changes)`,
+    `(SELECT sum(n) || '.' || max(changed_at) FROM user_changes)`,
+  );
+
+/** The text of a row of users in each format. */
+export const userTexts = ({ userJson }: Dialect): Readonly<Record<UserFormat, string>> => ({
+  json: `',' || ${userJson}`,
+  ndjson: `${userJson} || '\n'`,
+  csv: `id || ',"' || replace(name, '"', '""') || '","' || replace(email, '"', '""') || '"\r\n'`,
+});
 
 export const USER_QUERIES = queries('users', (sql) => {
   // Requires one of the given versions, and a version below a bound.
   const meant = `(${sql.isIn('version', '$2', 'bigint')} OR $2 IS NULL) AND version < $3`;
   return {
+    state: `SELECT ${usersState(sql)} AS state`,
+    lastId: 'SELECT id FROM users ORDER BY id DESC LIMIT 1',
+    // The secret that signs the cursors of lists.
+    cursorKey: `SELECT bytes FROM secrets WHERE name = 'cursor'`,
     exists: 'SELECT id FROM users WHERE id = $1',
     // The version is the server's time on PostgreSQL, where a trigger sets it.
     change: `

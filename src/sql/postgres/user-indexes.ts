@@ -1,72 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { StoreUnavailableError } from '../../core/errors.ts';
-import type { TextField, UserLists } from '../../relations/lists.ts';
-import type { SearchLevel } from '../../relations/user.ts';
 import {
   duplicateEmails,
-  type ListDialect,
   MAX_DUPLICATES,
   neededIndexes,
-  packRows,
   USER_INDEXES,
   type UserIndex,
   type UserIndexOptions,
 } from '../list-sql.ts';
 import type { Connection } from '../postgres-pool/connection.ts';
-import { userLists } from '../user-lists.ts';
-import type { UserReads } from './user-reads.ts';
-
-/** Number of users to count per statement. */
-const SLICE = 200_000;
-
-/** Identifies the state of all users: the number of changes and the time of the last one. */
-const USERS_STATE = `(SELECT sum(n) || '.' || max(changed_at) FROM user_changes)`;
-
-const CURSOR_KEY = { name: 'cursor-key', text: `SELECT bytes FROM secrets WHERE name = 'cursor'` };
-
-/** `lower` with collation "C" folds only A to Z and sorts by bytes. */
-const foldedKey = (field: TextField) => `lower(${field} COLLATE "C")`;
-
-const containing = (fields: readonly TextField[], text: string, bind: (value: string) => string) => {
-  const pattern = bind(`%${text.replace(/[\\%_]/g, '\\$&')}%`);
-  return `(${fields.map((field) => `${foldedKey(field)} LIKE ${pattern}`).join(' OR ')})`;
-};
-
-/** The PostgreSQL dialect. */
-export const postgresLists: ListDialect = {
-  placeholder(nth, value) {
-    const sample = Array.isArray(value) ? value[0] : value;
-    return `$${nth}::${typeof sample === 'number' ? 'bigint' : 'text'}${Array.isArray(value) ? '[]' : ''}`;
-  },
-  key: (field) => (field === 'id' ? 'id' : foldedKey(field)),
-  isOneOf: (key, values, bind) => `${key} = ANY (${bind(values)})`,
-  contains: containing,
-  containing,
-  state: USERS_STATE,
-  json: (fields) =>
-    `'{' || ${fields
-      .map((field) => `'"${field}":' || ${field === 'id' ? 'id' : `to_json(${field})::text`}`)
-      .join(` || ',' || `)} || '}'`,
-};
-
-/** The lists of users in a PostgreSQL database. */
-export function postgresUserLists(reads: UserReads, search: SearchLevel): UserLists {
-  return userLists({
-    dialect: postgresLists,
-    search,
-    slice: SLICE,
-    rows: ({ text, values, isLong }) => reads.run({ text }, values, isLong),
-    page: async ({ text, values, isLong }, { limit, backwards }) =>
-      packRows(await reads.run({ text }, values, isLong), limit, backwards),
-    async cursorKey() {
-      const [row] = await reads.run(CURSOR_KEY, []);
-      const key = row?.[0];
-      if (!(key instanceof Uint8Array))
-        throw new StoreUnavailableError('The database has no key for cursors');
-      return key;
-    },
-  });
-}
 
 /** The advisory lock that serialises changes of indexes; an arbitrary number. */
 const LOCK = 7_067_842_645;

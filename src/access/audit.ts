@@ -41,7 +41,6 @@ export class AuditLog implements Audit, AsyncDisposable {
     this.#refilledAt = performance.now();
   }
 
-  /** Starts removing old events periodically. */
   start(): void {
     this.#pruning = setInterval(() => this.#prune(), PRUNE_INTERVAL).unref();
     this.#prune();
@@ -95,17 +94,13 @@ export class AuditLog implements Audit, AsyncDisposable {
 /** Details of an event. Long texts from clients are truncated. */
 export type AuditData = Readonly<Record<string, string | number | undefined>>;
 
-/** An event to record. */
 export interface AuditEntry {
   /** The name of the user or token; `anonymous` if there is none. */
   readonly principal: string;
   /** The type in Actuator's style, for example `AUTHENTICATION_FAILURE`. */
   readonly type: string;
   readonly data: AuditData;
-  /**
-   * Whether the caller changed the service or read its internals. Other events are refusals, and clients
-   * control how many of them there are.
-   */
+  /** Whether the caller changed the service or read its internals; clients control all other events. */
   readonly isAction: boolean;
 }
 
@@ -119,7 +114,6 @@ export interface AuditEvent extends AuditEntry {
   readonly at: number;
 }
 
-/** Selects events. */
 interface AuditQuery {
   readonly principal?: string | undefined;
   readonly type?: string | undefined;
@@ -133,10 +127,7 @@ export interface AuditStore {
   append(events: readonly AuditEvent[]): Promise<void>;
   /** The latest events, oldest first. */
   find(query: AuditQuery): MaybePromise<readonly AuditEvent[]>;
-  /**
-   * Removes events older than `before`, and the oldest beyond `max` actions and `max` refusals. Resolves to
-   * the number of removed events.
-   */
+  /** Removes events before `before`, and those beyond `max` actions and refusals; resolves to how many. */
   prune(before: number, max: number): Promise<number>;
 }
 

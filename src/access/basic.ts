@@ -13,10 +13,7 @@ import {
   verifyPassword,
 } from '../core/passwords.ts';
 
-/**
- * The authenticated user, a refusal to check the credentials (429 or 503), or undefined for wrong
- * credentials.
- */
+/** The user, a refusal to check the credentials (429 or 503), or undefined for wrong ones. */
 export type Verdict = Principal | HttpProblem | undefined;
 
 /** Judges the value of an Authorization header that a client at an address sent. */
@@ -25,9 +22,7 @@ type Authenticator = (header: string | undefined, address: string) => Verdict | 
 /** The limit of an authenticator, or one that it shares with other authentication methods. */
 type AuthenticatorOptions = FailureLimitOptions | { readonly failures: FailureLimit };
 
-/**
- * Maximum concurrent checks of hashes: each takes memory and a thread of the pool that files and DNS use too.
- */
+/** Maximum concurrent checks of hashes, since each takes memory and a thread of libuv's pool. */
 const CHECKS_AT_ONCE = 2;
 const WAITING_CHECKS = 32;
 /** Maximum number of addresses remembered for each user. */
@@ -127,7 +122,6 @@ export interface BasicUser {
   readonly roles: readonly string[];
 }
 
-/** An authenticated user. */
 export interface Principal {
   readonly name: string;
   readonly roles: readonly string[];
@@ -174,10 +168,7 @@ interface HashedUser {
   readonly principal: Principal | undefined;
 }
 
-/**
- * Reads the users. Throws UserNameError, EmptySecretError or PasswordHashError for a user that cannot log in
- * or that needs no password.
- */
+/** Reads the users. Throws UserNameError, EmptySecretError or PasswordHashError for an invalid one. */
 export function userTable(users: readonly BasicUser[]) {
   const plain: { readonly digest: Buffer; readonly principal: Principal }[] = [];
   const hashed: HashedUser[] = [];
@@ -203,9 +194,7 @@ export function userTable(users: readonly BasicUser[]) {
       for (const known of plain) if (timingSafeEqual(known.digest, digest)) found = known.principal;
       return found;
     },
-    /**
-     * Finds the user of a hashed password; takes as long for unknown names. Undefined if there are no hashes.
-     */
+    /** Finds the user of a hashed password, as slowly for unknown names; undefined without hashes. */
     byHash: hashed.length === 0 ? undefined : hashCheck(hashed),
   };
 }
@@ -318,7 +307,6 @@ export class FailureLimit {
     });
   }
 
-  /** Counts a failure. */
   fail(source: string): void {
     if (this.#limit.fail(source)) this.#onLimit(source);
   }
@@ -336,10 +324,7 @@ export class FailureLimit {
   }
 }
 
-/**
- * Creates a function that runs at most `atOnce` tasks concurrently while at most `waiting` others wait. It
- * rejects with `full`, without running the task, if the queue is full.
- */
+/** Runs at most `atOnce` tasks while at most `waiting` others wait; rejects with `full` beyond that. */
 export function semaphore(atOnce: number, waiting: number, full: Error) {
   const queue: (() => void)[] = [];
   let running = 0;

@@ -2,7 +2,6 @@ import { HttpProblem, hostNameOf, type RequestContext } from '@portico/transport
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { defaultsOf } from '../config/options/options.ts';
 
-/** Configures which pages of other origins may use a door. */
 export interface CorsOptions {
   /** Origins such as `https://app.example.com`; `*` allows every origin. */
   readonly origins: readonly string[];
@@ -19,10 +18,7 @@ const EXPOSED =
 
 type Fields = Readonly<Record<string, string>>;
 
-/**
- * Adds the header fields that let pages of other origins read replies (Fetch, "CORS protocol").
- * `addPreflights` answers preflights.
- */
+/** Adds the fields that let pages of other origins read replies (Fetch, "CORS protocol"). */
 export class CorsPolicy {
   readonly options: CorsOptions;
   readonly #byOrigin: ReadonlyMap<string, Fields>;
@@ -47,7 +43,6 @@ export class CorsPolicy {
     );
   }
 
-  /** Whether pages of an origin may use the door. */
   allows(origin: string | undefined): boolean {
     return origin !== undefined && (this.#takesAll || this.#byOrigin.has(origin));
   }
@@ -57,7 +52,6 @@ export class CorsPolicy {
     return (origin === undefined ? undefined : this.#byOrigin.get(origin)) ?? this.#others;
   }
 
-  /** Adds the fields to the reply. */
   apply(ctx: Pick<RequestContext, 'headers' | 'addHeaders'>): void {
     ctx.addHeaders(this.fieldsFor(ctx.headers.origin));
   }
@@ -102,9 +96,7 @@ function isPreflight({ headers }: FastifyRequest): boolean {
 /** The parts of a request that show its origin. */
 type SentRequest = Pick<RequestContext, 'headers' | 'host'>;
 
-/**
- * Media types that a page may send to any site without a preflight (Fetch, "CORS-safelisted request-header").
- */
+/** Types that pages may send without a preflight (Fetch, "CORS-safelisted request-header"). */
 const FORM_TYPES: ReadonlySet<string> = new Set([
   'text/plain',
   'application/x-www-form-urlencoded',
@@ -150,10 +142,7 @@ function crossSite(what: string, { headers }: SentRequest): HttpProblem {
   return new HttpProblem(403, 'CROSS_SITE', `${what} from another site are refused${seen}`);
 }
 
-/**
- * Whether a browser sends a request for a page of another site. Programs send neither Sec-Fetch-Site nor
- * Origin.
- */
+/** Whether a browser sends a request for a page of another site. Programs send no such fields. */
 function isFromOtherSite(request: SentRequest): boolean {
   const { origin, 'sec-fetch-site': site } = request.headers;
   if (site !== undefined) return site === 'cross-site';
@@ -162,9 +151,7 @@ function isFromOtherSite(request: SentRequest): boolean {
   return origin !== undefined && !isOwn(origin, request.host);
 }
 
-/**
- * Whether an origin has the same host name as the request, on any port: a port does not make another site.
- */
+/** Whether an origin has the host name of the request; a port does not make another site. */
 function isOwn(origin: string, host: string): boolean {
   if (!URL.canParse(origin)) return false;
   const page = new URL(origin);

@@ -44,7 +44,6 @@ type Authorize = NonNullable<Endpoint['authorize']>;
 /** Authorizes a request by an access policy. */
 type Enter = (policy: AccessPolicy, ctx: RequestContext) => ReturnType<Authorize>;
 
-/** The checks that requests pass before a door's endpoints. */
 export interface Guards {
   /** Decides which other origins' pages may read replies; undefined if none may. */
   readonly cors: CorsPolicy | undefined;
@@ -52,10 +51,7 @@ export interface Guards {
   readonly policy: AccessPolicy | undefined;
 }
 
-/**
- * Wraps an endpoint so that the guards judge its requests first; returns the endpoint unchanged without
- * guards.
- */
+/** Has the guards judge an endpoint's requests first; without guards the endpoint is unchanged. */
 export function guarded(endpoint: Endpoint, { cors, policy }: Guards, enter: Enter): Endpoint {
   if (cors === undefined && policy === undefined) return endpoint;
   const { authorize } = endpoint;

@@ -97,7 +97,6 @@ function keysOf(text: string, what: string): JWTVerifyGetKey {
   }
 }
 
-/** Reads the scopes of a token's claims. */
 type ReadScopes = (claims: Readonly<Record<string, unknown>>) => ReadonlySet<string>;
 
 /**
@@ -113,9 +112,7 @@ export function scopesReader(claim: string): ReadScopes {
   };
 }
 
-/**
- * Public-key algorithms only: with a shared secret, every service that verifies tokens could also issue them.
- */
+/** Public-key algorithms only: whoever verifies with a shared secret could also issue tokens. */
 const ALGORITHMS = [
   ...['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'],
   ...['ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519'],
@@ -123,10 +120,7 @@ const ALGORITHMS = [
 const MAX_CACHE_BYTES = 8 * 1024 * 1024;
 /** Estimated size of a cache entry without its token, in bytes; its claims are about as long as the token. */
 const ENTRY_BYTES = 600;
-/**
- * How long a verified token is cached, in milliseconds; limits how long a token of a withdrawn key is
- * accepted.
- */
+/** How long a verified token is cached, and so accepted after its key is withdrawn, in milliseconds. */
 const KNOWN_FOR = 300_000;
 
 /** Requirements on the tokens of an identity provider. */
@@ -174,7 +168,6 @@ export class JwtTokens implements TokenProvider {
     this.#verified = new GenerationalCache(options.maxCacheBytes ?? MAX_CACHE_BYTES);
   }
 
-  /** The size of the cached tokens, in bytes. */
   get bytes(): number {
     return this.#verified.bytes;
   }

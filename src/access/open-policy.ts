@@ -54,7 +54,6 @@ export interface ApiOptions {
   readonly stored?: TokenStore | undefined;
 }
 
-/** Configures which tokens of an identity provider are accepted. */
 export interface JwtOptions {
   readonly issuer?: string | undefined;
   /** Accepted audiences; a token must have at least one of them. */
@@ -67,7 +66,6 @@ export interface JwtOptions {
   readonly clockSkew?: number;
 }
 
-/** The context in which an access policy is opened. */
 export interface PolicySetting {
   readonly resolve: SecretResolver;
   /** The name of the configuration in messages. */
@@ -156,10 +154,7 @@ interface LiveTokens extends Disposable {
   readonly source: FixedTokens;
 }
 
-/**
- * Reads `api.tokens`, and again when a file changes; a failed reload keeps the old tokens. Throws
- * ConfigError.
- */
+/** Reads `api.tokens`, again when a file changes; a failed reload keeps the old ones. Throws ConfigError. */
 function liveTokens(
   value: unknown,
   { resolve, name, log, onSecrets }: Pick<PolicySetting, 'resolve' | 'name' | 'log' | 'onSecrets'>,
@@ -224,17 +219,13 @@ interface ReadTokens {
 
 /** The context in which tokens are read. */
 interface TokenReading {
-  /** The path of the tokens in messages. */
   readonly path: string;
   readonly resolve: SecretResolver;
   /** The known scopes; undefined accepts any scope. */
   readonly scopes: readonly string[] | undefined;
 }
 
-/**
- * Reads `api.tokens`. Appends one line per problem to `problems`, never quoting a secret; the result is
- * incomplete if there are problems.
- */
+/** Reads `api.tokens`. Appends one line per problem to `problems`, never quoting a secret. */
 export function readApiTokens(
   value: unknown,
   { path, resolve, scopes: known }: TokenReading,
@@ -283,7 +274,6 @@ function problemOf(text: string, name: string): string | undefined {
   return `${name} must have at least ${MIN_SECRET} letters, digits and -._~+/ ("=" at its end), as Bearer tokens have`;
 }
 
-/** A configured token with its secrets. */
 interface FixedToken {
   readonly name: string;
   /** Each of them is accepted, so that a secret can be replaced without downtime. */
@@ -293,7 +283,6 @@ interface FixedToken {
   readonly expiresAt?: number | undefined;
 }
 
-/** Provides the configured tokens. */
 class FixedTokens implements TokenProvider {
   #byDigest: ReadonlyMap<string, KnownCaller> = new Map();
   #bySecret: ReadonlyMap<string, KnownCaller> = new Map();
@@ -330,13 +319,9 @@ class FixedTokens implements TokenProvider {
   }
 }
 
-/**
- * The prefix of every stored token; secret scanners use it to find a token that was committed to a
- * repository.
- */
+/** The prefix of stored tokens, by which secret scanners find a committed one. */
 export const TOKEN_PREFIX = 'portico_';
 
-/** The part of the token store that a door needs. Fails with StoreUnavailableError. */
 export interface TokenStore {
   /** The tokens that are not revoked. */
   live(): MaybePromise<
@@ -352,18 +337,13 @@ export interface TokenStore {
 
 interface StoredTokensOptions {
   readonly log: { warn(fields: object, message: string): void };
-  /**
-   * How often the tokens are read, and so how soon a revoked one is refused, in milliseconds; default 5,000.
-   */
+  /** Interval of reading the tokens, after which a revoked one is refused, in milliseconds; default 5,000. */
   readonly interval?: number;
   /** How often last uses are written, in milliseconds; default 60,000. */
   readonly noteInterval?: number;
 }
 
-/**
- * After this many intervals without an answer of the database, stored tokens are refused: they may be
- * revoked.
- */
+/** After this many intervals without an answer, stored tokens are refused: they may be revoked. */
 const MAX_MISSED = 3;
 
 /** Provides the tokens in the database. Holds all of them in memory and reads them periodically. */

@@ -13,16 +13,12 @@ import { type MaybePromise, whenReady } from '../core/maybe-promise.ts';
 import { authenticator, type BasicUser, FailureLimit } from './basic.ts';
 import { ClientRate, type Load, type RateRule } from './rates.ts';
 
-/**
- * The permission that an operation needs: `read` for GraphQL queries and subscriptions, `write` for
- * mutations.
- */
+/** The permission that an operation needs: `read` for queries and subscriptions, `write` for mutations. */
 export type Permission = 'read' | 'write';
 
 /** Which operations need credentials. */
 export type Required = 'none' | 'write' | 'all';
 
-/** The scope that grants each permission. */
 type PermissionScopes = Readonly<Record<Permission, string>>;
 
 /** Whether an operation with this permission needs credentials. */
@@ -61,7 +57,6 @@ export class AccessPolicy implements AsyncDisposable {
     return this.#resources.disposeAsync();
   }
 
-  /** The requirements of the policy, for OpenAPI documents. */
   get rules() {
     const { required, scopes, challenges, rate, load } = this.#options;
     return {
@@ -73,26 +68,17 @@ export class AccessPolicy implements AsyncDisposable {
     };
   }
 
-  /**
-   * Authorizes a request with one operation, before its body is read, and sets `ctx.caller`. Throws or
-   * rejects with HttpProblem.
-   */
+  /** Authorizes a request with one operation and sets `ctx.caller`. Throws or rejects with HttpProblem. */
   authorize(ctx: RequestContext, need: Permission): MaybePromise<void> {
     return whenReady(this.authenticate(ctx), () => this.authorizeOperation(ctx, need));
   }
 
-  /**
-   * Lets a request in before its operations are read; `authorizeOperation` judges each of them. Throws or
-   * rejects with HttpProblem.
-   */
+  /** Lets a request in; `authorizeOperation` judges its operations. Throws or rejects with HttpProblem. */
   authorizeAny(ctx: RequestContext): MaybePromise<void> {
     return whenReady(this.authenticate(ctx), () => this.#requireCaller(ctx));
   }
 
-  /**
-   * Identifies and counts a request; its client may still send credentials to `authenticateLate`. Throws or
-   * rejects with HttpProblem.
-   */
+  /** Identifies and counts a request; credentials may come later. Throws or rejects with HttpProblem. */
   authenticate(ctx: RequestContext): MaybePromise<void> {
     this.#refuseLate(undefined);
     const identified = this.#identify(ctx, ctx.headers.authorization);
@@ -100,10 +86,7 @@ export class AccessPolicy implements AsyncDisposable {
     return whenReady(identified, () => this.#countRequest(ctx));
   }
 
-  /**
-   * Lets a request in with credentials that its client sent after the head, if it sent any. Throws or rejects
-   * with HttpProblem.
-   */
+  /** Lets a request in with credentials sent after its head. Throws or rejects with HttpProblem. */
   authenticateLate(ctx: RequestContext, authorization: string | undefined): MaybePromise<void> {
     return whenReady(this.#identify(ctx, authorization), () => this.#requireCaller(ctx));
   }
@@ -139,10 +122,7 @@ export class AccessPolicy implements AsyncDisposable {
     return caller === undefined || this.#options.authentication.isValid(caller);
   }
 
-  /**
-   * Reports a refusal that the status of the reply does not show: of an operation in a batch or on a
-   * WebSocket.
-   */
+  /** Reports a refusal that the reply's status does not show, as in a batch or on a WebSocket. */
   noteRefusal(ctx: RequestContext, error: unknown): void {
     const { onRefused } = this.#options;
     const { status, code } = toProblem(error);
@@ -195,7 +175,6 @@ export class AccessPolicy implements AsyncDisposable {
   }
 }
 
-/** Configures an access policy. */
 interface PolicyParts {
   /** Failed attempts of one address within a minute before it has to wait; 0 for no limit. */
   readonly maxFailures: number;
@@ -212,9 +191,7 @@ interface PolicyParts {
   readonly onRefused?: OnRefused | undefined;
 }
 
-/**
- * Creates the access policy of REST and GraphQL. Throws UserNameError, EmptySecretError or PasswordHashError.
- */
+/** Creates the access policy. Throws UserNameError, EmptySecretError or PasswordHashError. */
 export function createAccessPolicy(parts: PolicyParts): AccessPolicy {
   const { required, scopes, sources, users, basicScopes, onRefused } = parts;
   const takesPasswords = basicScopes.length > 0;
@@ -368,7 +345,6 @@ export function bearerToken(header: string): string | undefined {
   return header.slice(start);
 }
 
-/** Whether a text has the syntax of a token. */
 export function isToken(text: string): boolean {
   return text.length <= MAX_TOKEN && TOKEN.test(text);
 }
@@ -384,16 +360,11 @@ export function tokenDigest(token: string): string {
 const REALM = 'realm="portico"';
 const BASIC = `Basic ${REALM}, charset="UTF-8"`;
 
-/**
- * Refusals of credentials, with challenges for Bearer (RFC 6750 3) and, if passwords are accepted, Basic (RFC
- * 7617).
- */
+/** Refusals of credentials, with challenges for Bearer (RFC 6750 3) and maybe Basic (RFC 7617). */
 class Challenges {
   /** The request has no credentials. */
   readonly missing: HttpProblem;
-  /** The credentials are wrong, expired or revoked. */
   readonly invalid: HttpProblem;
-  /** The credentials are malformed. */
   readonly malformed: HttpProblem;
   /** Whether passwords are accepted in addition to tokens. */
   readonly takesPasswords: boolean;

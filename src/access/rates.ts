@@ -50,7 +50,6 @@ export class ClientRate {
     this.#fill = this.#interval * burst;
   }
 
-  /** Number of tracked clients. */
   get clients(): number {
     return this.#young.size + this.#old.size;
   }
@@ -115,10 +114,7 @@ interface LoadLimits {
 /** How often the event loop delay is measured, in milliseconds. */
 const INTERVAL = 50;
 
-/**
- * Refuses requests while the service is overloaded. It measures the event loop from the first request on, so
- * that the work of the start does not count.
- */
+/** Refuses requests while the service is overloaded; measures the event loop from the first request on. */
 export class Load implements Disposable {
   readonly #limits: LoadLimits;
   #timer: NodeJS.Timeout | undefined;

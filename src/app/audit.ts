@@ -44,7 +44,6 @@ const TYPES: Readonly<Record<number, string>> = {
   429: 'LIMIT_REACHED',
 };
 
-/** Records the refusals of a door. */
 export function auditRefusals(audit: Audit | undefined, door: Door): OnRefused | undefined {
   if (audit === undefined) return undefined;
   return ({ id, client, method, target, headers, status, code, caller }) => {

@@ -39,10 +39,7 @@ const TIMEOUT = 5_000;
 /** Git sets these while it runs a hook; they would lead to another repository. */
 const REDIRECTIONS = ['GIT_DIR', 'GIT_WORK_TREE', 'GIT_COMMON_DIR', 'GIT_OBJECT_DIRECTORY', 'GIT_NAMESPACE'];
 
-/**
- * Asks Git for the commit checked out in a folder; undefined if it is no checkout, or without Git. Never
- * rejects.
- */
+/** Asks Git for the commit checked out in a folder; undefined without one. Never rejects. */
 export async function readGitInfo(folder: string): Promise<GitInfo | undefined> {
   const [commit, branch] = await Promise.all([
     git(folder, ['-c', 'log.showSignature=false', 'log', '-1', '--format=%H %ct']),

@@ -40,9 +40,7 @@ export function openHistory({ metrics, doors, openedDatabase, onStop, config }: 
   return onStop(new History(sources));
 }
 
-/**
- * What the console shows in addition to the endpoints. `secrets` are those of /webhook, if that door is open.
- */
+/** What the console shows besides the endpoints. `secrets` are those of an open /webhook. */
 export function consoleView(
   context: AppContext,
   secrets: (() => readonly string[]) | undefined,
@@ -341,7 +339,6 @@ function wrong(message: string): HttpProblem {
   return new HttpProblem(400, 'TEST_DELIVERY', message);
 }
 
-/** The full address of every open door. */
 export function doorAddresses(
   urls: Readonly<Partial<Record<Door, string>>>,
   { settings }: Config,

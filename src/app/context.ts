@@ -17,7 +17,6 @@ import type { RequestStats, RequestTail } from '../telemetry/request-stats.ts';
 import type { Config } from './load-config.ts';
 import type { Tracing } from './telemetry.ts';
 
-/** The listener of a door, with the routes that it serves. */
 export interface OpenDoor extends Listener {
   routes(): readonly ListedRoute[];
   readonly stats: RequestStats;
@@ -31,10 +30,7 @@ interface Apis {
   sdl?: () => string;
 }
 
-/**
- * The context in which the doors are wired. Only src/app sees it; it passes each module the few things it
- * uses.
- */
+/** The context of wiring the doors. Only src/app sees it; it passes each module the few things it uses. */
 export interface AppContext {
   readonly config: Config;
   /** Secrets to redact; code that reads further secrets adds them. */

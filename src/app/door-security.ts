@@ -79,10 +79,7 @@ export function accessOf(settings: Settings): AccessRules {
   };
 }
 
-/**
- * Adds the console and the configuration's own endpoints to the default include list; a configured list stays
- * as it is.
- */
+/** Adds the console and the configuration's endpoints to the default include list only. */
 export function includeList({ settings, code }: Config): readonly string[] {
   const include = settings['management.include'];
   const isDefault = include === optionOf('management.include').default;
@@ -115,10 +112,7 @@ function passwordsIn(url: string): readonly string[] {
 /** Maximum number of files that one warning names. */
 const MAX_NAMED = 20;
 
-/**
- * Warns about files of the database that other users of this machine may access, and says which command to
- * run.
- */
+/** Warns about database files that other users may access, and says which command to run. */
 export function warnOfExposedFiles(
   settings: Settings,
   log: { warn(fields: object, message: string): void },

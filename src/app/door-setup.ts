@@ -30,16 +30,10 @@ interface SetupOptions {
   routes(): readonly ListedRoute[];
 }
 
-/**
- * Turns the failure to build a door into the error to throw: a DoorSetupError if the setup caused it,
- * otherwise the failure itself.
- */
+/** The error to throw when a door fails to build: a DoorSetupError if its setup caused it. */
 type ExplainFailure = (failure: unknown) => unknown;
 
-/**
- * Runs a setup on a door's instance before Portico's plugins are registered, so that its hooks see their
- * requests too.
- */
+/** Runs a setup before Portico's plugins are registered, so that its hooks see their requests. */
 export function addSetup(app: FastifyInstance, options: SetupOptions): ExplainFailure {
   const { door, setup, file, secrets, ownPath, routes } = options;
   const name = `${file === undefined ? 'configuration' : displayPath(file, process.cwd())}: ${door}.setup`;

@@ -110,10 +110,7 @@ export function openRestDoor({ config, database, listener, apis, api }: AppConte
   apis.doors.set('rest', async () => (await import('../rest/rest-api.ts')).restApi('', api));
 }
 
-/**
- * Wires the management door last, because it shows the other doors. `webhookSecrets` are those of /webhook,
- * if it is open.
- */
+/** Wires the management door last: it shows the others. `webhookSecrets` are those of an open /webhook. */
 export function openManagementDoor(context: AppContext, webhookSecrets?: () => readonly string[]): void {
   const { config, readiness, metrics, listener } = context;
   const { settings, code } = config;
@@ -226,10 +223,7 @@ interface ApiParts {
   readonly audit: Audit | undefined;
 }
 
-/**
- * Opens the access policy of REST and GraphQL; undefined if the configuration asks for none. Rejects with
- * ConfigError.
- */
+/** Opens the policy of REST and GraphQL, if the configuration asks for one. Rejects with ConfigError. */
 export async function openApi(
   config: Config,
   { loggers, secrets, database, audit }: ApiParts,
@@ -257,9 +251,7 @@ export async function openApi(
   );
 }
 
-/**
- * The users of the management door; the configured user has the required role (CONTRACT.md#authentication).
- */
+/** The users of the management door; a configured one has the required role (CONTRACT.md#authentication). */
 function managementUsers({ settings, code }: Config): readonly BasicUser[] {
   const { 'management.user': user, 'management.password': password, 'management.role': role } = settings;
   if (user === undefined || password === undefined) return code.users;

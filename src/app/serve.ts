@@ -15,15 +15,10 @@ import { checkSchema } from './doors.ts';
 import { type Config, loadConfig, type ModuleCheck } from './load-config.ts';
 import { createService, describeUnfinished, reportUnfinished, type Service } from './service.ts';
 
-/**
- * Time after the pre-stop delay at which a stop that exceeds its own deadlines is forced, in milliseconds.
- */
+/** Time after the pre-stop delay at which a stop is forced, in milliseconds. */
 const FORCED_EXIT = 10_000;
 
-/**
- * A second signal within this many milliseconds counts as the first: npm forwards a signal that the terminal
- * has sent to the whole group.
- */
+/** A second signal this soon, in milliseconds, counts as the first: npm forwards a terminal's signal. */
 const ECHO = 300;
 
 /**

@@ -54,10 +54,7 @@ export interface Service extends AsyncDisposable {
   listen(): Promise<Readonly<Partial<Record<Door, string>>>>;
   /** The requests and jobs that a stop waits for; empty until it closes the doors. */
   unfinished(): Unfinished;
-  /**
-   * Records the crash of running handlers after an uncaught error. The caller listens for such errors, and
-   * ends the process.
-   */
+  /** Records the crash of running handlers. The caller listens for uncaught errors and ends the process. */
   crash(error: unknown): Promise<void>;
   /** Whether a stop has ended. */
   readonly stopped: boolean;
@@ -65,10 +62,7 @@ export interface Service extends AsyncDisposable {
   stop(): Promise<void>;
 }
 
-/**
- * Wires the program from its configuration; nothing listens yet. Fails with DatabaseOpenError, after closing
- * everything it has opened.
- */
+/** Wires the program; nothing listens yet. Fails with DatabaseOpenError, with nothing left open. */
 export async function createService(config: Config, { logStream }: ServiceOptions = {}): Promise<Service> {
   const { settings } = config;
   await using opening = new AsyncDisposableStack();
@@ -237,10 +231,7 @@ export async function createService(config: Config, { logStream }: ServiceOption
     log.info('stopped');
   }
 
-  /**
-   * Attempts something with all doors and closes them all if one attempt fails. It waits for every attempt
-   * first, so that no door opens afterwards.
-   */
+  /** Attempts something with all doors, waits for every attempt, and closes them all if one fails. */
   async function ofEach<T>(
     attempt: (door: OpenDoor) => Promise<T>,
   ): Promise<readonly (readonly [Door, T])[]> {
@@ -290,10 +281,7 @@ function needsDatabase({ interfaces, 'graphql.users': graphqlUsers }: Settings):
   return isOpen('rest') || isOpen('webhook') || (isOpen('graphql') && graphqlUsers === 'database');
 }
 
-/**
- * Whether a door accepts any Host header: webhooks arrive through tunnels, and a foreign page has no
- * credentials for the other doors.
- */
+/** Whether a door accepts any Host: webhooks come through tunnels, and pages lack other credentials. */
 function anyHost(door: Door, config: Config): boolean {
   return door === 'webhook' || asksForCredentials(door, config);
 }
@@ -368,10 +356,7 @@ function split(target: string): readonly [string, string] {
   return [target.slice(0, colon), target.slice(colon + 1)];
 }
 
-/**
- * Logs what a stop waits for, soon and again when that changes, until it is disposed of. `hint` says how to
- * force the end.
- */
+/** Logs what a stop waits for, soon and on changes, until disposed of. `hint` says how to force the end. */
 export function reportUnfinished(log: Logger, unfinished: () => Unfinished, hint: string): Disposable {
   let last = '';
   const report = setInterval(() => {

@@ -8,7 +8,6 @@ import {
 } from '../config/sources.ts';
 import { type CommandIo, type CommandUsage, UsageError } from './command.ts';
 
-/** The parsed arguments of a command. */
 export interface CommandArguments {
   /** The value of an option; undefined if it is not given. */
   value(flag: string): string | undefined;

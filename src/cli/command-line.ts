@@ -102,7 +102,6 @@ const shortcuts = new Map<string, string>([
   ['-v', 'version'],
 ]);
 
-/** A command with its arguments. */
 interface CommandLine {
   readonly command: CommandEntry;
   readonly rest: readonly string[];
@@ -133,10 +132,7 @@ export function parseCommandLine(argv: readonly string[]): CommandLine {
   return { command, rest };
 }
 
-/**
- * What to run for a command and its arguments: the command, or the subcommand that the first word names.
- * Rejects with UsageError for any other word.
- */
+/** What to run for a command, or for the subcommand of its first word. Rejects with UsageError. */
 export async function loadCommand({ command, rest }: CommandLine): Promise<{
   readonly run: Command['run'];
   readonly argv: readonly string[];

@@ -11,23 +11,19 @@ export interface Command {
   run(argv: readonly string[], io: CommandIo): Promise<number>;
 }
 
-/** Loads the code of a command. */
 export type LoadCommand = () => Promise<Command>;
 
 /** A command as `portico help` lists it. Its code is loaded when it is called or its help is shown. */
 export interface CommandEntry {
   readonly name: string;
-  /** One line. */
   readonly summary: string;
   /** Undefined for a command with subcommands, and for one whose options, if any, are the configuration's. */
   readonly load?: LoadCommand;
-  /** The subcommands by name. */
   readonly parts?: Readonly<Record<string, LoadCommand>>;
   /** Runs a command that has no usage. */
   readonly run?: Command['run'];
 }
 
-/** How a command is called. */
 export interface CommandUsage {
   /** The command with its subcommand, as written after `portico` and `portico help`. */
   readonly topic: string;

@@ -54,10 +54,7 @@ async function readAll({ stdin }: CommandIo): Promise<string> {
   return bytes.toString().replace(/\r?\n$/, '');
 }
 
-/**
- * Asks for lines on the terminal without echoing them; resolves to undefined when the user cancels. Standard
- * input must be a terminal.
- */
+/** Asks for lines on a terminal without echoing them; undefined when the user cancels. */
 function readHidden(
   { stdin, stderr }: CommandIo,
   ...questions: readonly string[]

@@ -50,9 +50,7 @@ const configuration: HelpSection = {
     'and configuration module. "portico help serve" lists them.',
 };
 
-/** A line of a help page. */
 interface HelpLine {
-  /** The command, or the option with its value. */
   readonly head: string;
   /** The environment variable of an option. */
   readonly variable?: string;
@@ -60,7 +58,6 @@ interface HelpLine {
   readonly text: string;
 }
 
-/** A part of a help page. */
 interface HelpSection {
   readonly title: string;
   readonly about?: string;
@@ -70,9 +67,7 @@ interface HelpSection {
 /** Columns for the head of a line with a variable: the longest variable then fits in 72 columns. */
 const HEAD = 32;
 
-/**
- * Renders a help page for a terminal of this width. It uses 72 to 100 columns, or 80 if the width is unknown.
- */
+/** Renders a help page in 72 to 100 columns, or 80 if the width is unknown. */
 function renderHelp(sections: readonly HelpSection[], width: number, paint: Paint = plainly): string {
   const columns = Math.min(100, Math.max(72, Math.floor(width) || 80));
   return `${sections.map((section) => renderSection(section, columns, paint).join('\n')).join('\n\n')}\n`;

@@ -130,10 +130,7 @@ function misuse(problem: string): UsageError {
   return new UsageError([problem], send.usage.topic);
 }
 
-/**
- * The content that an option gives: its value, a file (`@file`) or standard input (`-`). Rejects with
- * UsageError.
- */
+/** What an option gives: its value, a file (`@file`) or standard input (`-`). Rejects with UsageError. */
 async function readContent(io: CommandIo, flag: string, value: string): Promise<Buffer> {
   if (value === '-') return Buffer.concat(await io.stdin.toArray());
   if (!value.startsWith('@')) return Buffer.from(value);
@@ -227,7 +224,6 @@ function summaryOf(
   };
 }
 
-/** A delivery, and how often to send it. */
 interface Sending {
   readonly receiver: Receiver;
   readonly sendAs: SendAs;
@@ -242,7 +238,6 @@ interface Sending {
   readonly count: number;
 }
 
-/** The outcome. */
 interface Sent {
   /** The number of answers by status. */
   readonly statuses: ReadonlyMap<number, number>;
@@ -299,9 +294,7 @@ interface SendAs {
 
 const unsigned: Signer = () => ({});
 
-/**
- * The sender that the options describe. Throws UsageError, or ConfigError if webhook.sources cannot be used.
- */
+/** The sender that the options describe. Throws UsageError, or ConfigError for webhook.sources. */
 function senderOf(args: CommandArguments, config: Config): SendAs {
   const name = args.value('--source');
   const source = name === undefined ? undefined : findSource(name, config);
@@ -396,10 +389,7 @@ function givenSecret(args: CommandArguments): string | undefined {
   return read.text;
 }
 
-/**
- * All headers of a delivery, signed with the current time. Throws UsageError when it cannot be signed or
- * sent.
- */
+/** All headers of a delivery, signed now. Throws UsageError when it cannot be signed or sent. */
 function signedHeaders(
   { layout, sign }: SendAs,
   delivery: Omit<Parameters<typeof signDelivery>[2], 'timestamp'>,

@@ -31,10 +31,7 @@ async function write({ stdout }: Output, data: string | Uint8Array): Promise<voi
   if (!stdout.write(data)) await once(stdout, 'drain');
 }
 
-/**
- * From now on, ends the process when standard output fails; with code 0 if its reader has closed it (`|
- * head`).
- */
+/** From now on, ends the process when standard output fails; with code 0 after `| head`. */
 export function endWithReader(io: CommandIo): void {
   io.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'EPIPE') io.exit(0);
@@ -43,7 +40,6 @@ export function endWithReader(io: CommandIo): void {
   });
 }
 
-/** Writes a line to standard error. */
 export function note({ stderr }: Pick<CommandIo, 'stderr'>, text: string): void {
   stderr.write(`${printableLines(text)}\n`);
 }
@@ -53,9 +49,7 @@ export function counted(count: number, one: string, many: string): string {
   return `${count.toLocaleString('en-US')} ${count === 1 ? one : many}`;
 }
 
-/**
- * Asks on the terminal; only y or yes confirms. Returns true without asking if standard input is no terminal.
- */
+/** Asks on the terminal; only y or yes confirms. True without asking if there is no terminal. */
 export async function confirmed(
   { stdin, stderr }: CommandIo,
   question: string,
@@ -74,10 +68,7 @@ export async function confirmed(
 /** The exit code of an interrupted command: that of shells for SIGINT. */
 export const INTERRUPTED = 130;
 
-/**
- * Time in which a further signal is ignored, in milliseconds: some wrappers signal a process and then its
- * group.
- */
+/** How long another signal is ignored, in milliseconds: some wrappers signal a process and its group. */
 const ECHO = 1_000;
 
 /**
@@ -102,7 +93,6 @@ export function interruption(io: CommandIo): AbortSignal & Disposable {
   });
 }
 
-/** Where progress is shown. */
 interface ProgressScreen extends Pick<CommandIo, 'env'> {
   readonly stderr: { readonly isTTY?: boolean; write(text: string): unknown };
 }
@@ -154,20 +144,14 @@ function progressText(done: number, total: number | undefined, elapsed: number):
   return `${number} of ${total.toLocaleString('en-US')} (${percent} %${rest})`;
 }
 
-/** A column of a table of `T`. */
 export interface Column<T> {
   readonly title: string;
   readonly text: (row: T) => string;
   /** Aligns to the right, as for numbers. Default: false. */
   readonly right?: boolean;
-  /**
-   * Minimum width, in columns, to which a table that is too wide may cut this one. Default: it is never cut.
-   */
+  /** Minimum width, in columns, to which a table may cut this one. Default: it is never cut. */
   readonly least?: number;
-  /**
-   * Order in which columns are omitted when cutting is not enough, the highest number first. Default: never
-   * omitted.
-   */
+  /** Order in which columns are omitted if cutting is not enough, highest first. Default: never. */
   readonly dispensable?: number;
 }
 
@@ -178,10 +162,7 @@ interface Sized<T> {
 
 const GAP = 2;
 
-/**
- * Renders a table, at most `width` terminal columns wide if its columns allow it. Default: as wide as its
- * content.
- */
+/** Renders a table, at most `width` columns wide if possible. Default: as wide as its content. */
 export function renderTable<T>(
   columns: readonly Column<T>[],
   rows: readonly T[],
@@ -232,7 +213,6 @@ function columnsOf(character: string): number {
   return WIDE.test(character) ? 2 : 1;
 }
 
-/** Width of a text in terminal columns. */
 export function widthOf(text: string): number {
   // Most texts are ASCII.
   if (/^[ -~]*$/.test(text)) return text.length;
@@ -255,10 +235,7 @@ export function cell(text: string, width = Number.POSITIVE_INFINITY): string {
   return `${cut}…`;
 }
 
-/**
- * The event of a delivery by its name in Portico, and the sender's name if that differs; undefined without an
- * event.
- */
+/** The event by Portico's name, and the sender's if that differs; undefined without an event. */
 export function eventText({ event, senderEvent }: EventNames): string | undefined {
   if (event === null) return undefined;
   return senderEvent == null ? event : `${event} (${senderEvent})`;

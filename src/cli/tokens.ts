@@ -12,10 +12,7 @@ import { type Column, note, print, printJson, renderTable } from './terminal.ts'
 
 const DAY = 86_400_000;
 
-/**
- * `portico tokens create`: stores the digest of a new token and prints the token once. Resolves to the exit
- * code.
- */
+/** `portico tokens create`: stores a token's digest and prints it once. Resolves to the exit code. */
 export const createToken: Command = {
   usage: {
     topic: 'tokens create',

@@ -1,12 +1,8 @@
 import { BlockList, isIP, isIPv4 } from 'node:net';
 
-/**
- * Whether to trust the X-Forwarded headers from an address that is `hop` proxies away; undefined on a Unix
- * socket.
- */
+/** Whether to trust X-Forwarded fields from an address `hop` proxies away; undefined on a Unix socket. */
 export type Trust = (address: string | undefined, hop: number) => boolean;
 
-/** Ranges of addresses by name. */
 export const NAMED_RANGES: Readonly<Record<string, readonly string[]>> = {
   loopback: ['127.0.0.1/8', '::1/128'],
   linklocal: ['169.254.0.0/16', 'fe80::/10'],
@@ -45,10 +41,7 @@ const MAX_PATH_BYTES = 103;
 /** The syntax of a Unix address, for messages. */
 export const UNIX_ADDRESS = `${PREFIX}/path (of a socket, at most ${MAX_PATH_BYTES} bytes)`;
 
-/**
- * The path in `unix:/run/portico/rest.sock`; undefined for a value that is not such an address, for example a
- * port.
- */
+/** The path in `unix:/run/portico/rest.sock`; undefined for any other value, such as a port. */
 export function socketPathOf(address: unknown): string | undefined {
   if (typeof address !== 'string' || !address.startsWith(`${PREFIX}/`)) return undefined;
   const path = address.slice(PREFIX.length);

@@ -1,4 +1,3 @@
-/** Error codes with their meanings. */
 type ErrorEntries = Readonly<Record<string, ErrorEntry>>;
 
 interface ErrorEntry {
@@ -8,7 +7,6 @@ interface ErrorEntry {
   readonly text: string;
 }
 
-/** Codes of startup and of commands. */
 const START_CODES = {
   BACKUP: { text: 'A backup or a restore was refused or failed; see the message.' },
   CANNOT_LISTEN: { text: 'A door cannot open its port; free the port or configure another address.' },
@@ -38,7 +36,6 @@ const START_CODES = {
   },
 } as const satisfies ErrorEntries;
 
-/** Codes of the database. */
 const DATABASE_CODES = {
   CONNECTION_LOST: { text: 'A connection to PostgreSQL broke during a statement; see OUTCOME_UNKNOWN.' },
   OUTCOME_UNKNOWN: {
@@ -53,7 +50,6 @@ const DATABASE_CODES = {
   UNCONFIRMED: { text: 'PostgreSQL committed, but no replica confirmed it; see OUTCOME_UNKNOWN.' },
 } as const satisfies ErrorEntries;
 
-/** Codes of operations on users, at any door. */
 const USER_CODES = {
   COLLECTION_FULL: { text: 'GraphQL cannot keep more users in memory; raise `limits.graphql.maxUsers`.' },
   USER_NOT_FOUND: { status: 404, text: 'There is no user with this id; it may have been deleted.' },
@@ -152,7 +148,6 @@ const ACCESS_CODES = {
   },
 } as const satisfies ErrorEntries;
 
-/** Codes of imports of users. */
 const IMPORT_CODES = {
   INVALID_IMPORT: {
     status: 400,
@@ -177,7 +172,6 @@ const IMPORT_CODES = {
   },
 } as const satisfies ErrorEntries;
 
-/** Codes that every door may return. */
 const DOOR_CODES = {
   BAD_REQUEST: {
     status: 400,
@@ -231,7 +225,6 @@ const DOOR_CODES = {
   },
 } as const satisfies ErrorEntries;
 
-/** Codes of the GraphQL door. */
 const GRAPHQL_CODES = {
   INCREMENTAL_DELIVERY: {
     status: 400,
@@ -309,7 +302,6 @@ const GRAPHQL_CODES = {
   },
 } as const satisfies ErrorEntries;
 
-/** Codes of the management door. */
 const MANAGEMENT_CODES = {
   AUDIT_QUERY: {
     status: 400,
@@ -385,7 +377,6 @@ const MANAGEMENT_CODES = {
   WRONG_TAG: { status: 400, text: 'A tag is invalid; write it as key:value.' },
 } as const satisfies ErrorEntries;
 
-/** Codes of the webhook door and of handling deliveries. */
 const WEBHOOK_CODES = {
   LEASE_LOST: {
     text: 'The process may have lost the lease of an attempt, so another one may handle the delivery; stop the work of the handler.',
@@ -414,5 +405,4 @@ export const ERROR_CODES = {
   ...WEBHOOK_CODES,
 } as const;
 
-/** An error code of Portico. */
 export type ErrorCode = keyof typeof ERROR_CODES;

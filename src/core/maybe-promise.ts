@@ -1,9 +1,7 @@
 /** A value, or a promise of one if the engine is asynchronous. */
 export type MaybePromise<T> = T | Promise<T>;
 
-/**
- * Calls `use` with the value; immediately if it is not a promise, so that a synchronous engine costs no tick.
- */
+/** Calls `use` with the value, at once if it is no promise, so that a synchronous engine costs no tick. */
 export function whenReady<T, R>(value: MaybePromise<T>, use: (value: T) => MaybePromise<R>): MaybePromise<R> {
   return value instanceof Promise ? value.then(use) : use(value);
 }

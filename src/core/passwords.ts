@@ -25,10 +25,7 @@ export type PasswordHash = {
     }
 );
 
-/**
- * A text that begins like a password hash is invalid. The message does not quote it, since it may be a
- * secret.
- */
+/** A text that begins like a password hash is invalid. The message quotes no part of it. */
 export class PasswordHashError extends ExpectedError {
   override readonly name = 'PasswordHashError';
   readonly code = 'PASSWORD_HASH';
@@ -60,7 +57,6 @@ const ARGON2ID = new RegExp(
 /** Prefixes of hashes, also those of other programs; a password must not begin like this. */
 const HASHED = /^\$(?:scrypt|argon2(?:i|d|id)?|pbkdf2[\w-]*|bcrypt[\w-]*|2[abxy]?|1|5|6|7|y|gy)\$/;
 
-/** Whether a configured password is a hash. */
 export function isPasswordHash(text: string): boolean {
   return HASHED.test(text);
 }

@@ -6,7 +6,6 @@ export interface SecretTexts {
   readonly texts: readonly string[];
 }
 
-/** The known secrets of a process. */
 export class KnownSecrets implements SecretTexts {
   #texts: readonly string[] = [];
 
@@ -36,9 +35,7 @@ export function headerName(text: string): string | undefined {
   return /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(text) ? text.toLowerCase() : undefined;
 }
 
-/**
- * Matched anywhere in a name without separators: refusing a harmless header is better than storing a secret.
- */
+/** Matched anywhere in a name without separators: refusing a harmless header beats storing a secret. */
 const SECRET_PARTS =
   /authoriz|authentic|cookie|signature|token|secret|passw|passphrase|credential|session|hmac|jwt|bearer|assertion|(?:api|access|private|auth|shared|signing|subscription|master|account)key/;
 

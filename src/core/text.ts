@@ -60,9 +60,7 @@ export function describeValue(value: unknown): string {
   return typeof value === 'object' ? 'an object' : `a ${typeof value}`;
 }
 
-/**
- * Describes a value that may be a secret for a message: like `describeValue`, but a text only by its type.
- */
+/** Describes a value that may be a secret: like `describeValue`, but a text only by its type. */
 export function describeKind(value: unknown): string {
   return typeof value === 'string' ? 'a text' : describeValue(value);
 }
@@ -75,10 +73,7 @@ export function oneLine(text: string): string {
     .slice(0, 300);
 }
 
-/**
- * The edit distance of two texts: insertions, deletions, substitutions and swaps of neighbours count one
- * each.
- */
+/** The edit distance: insertions, deletions, substitutions and swaps of neighbours count one each. */
 function distance(a: string, b: string): number {
   let beforeLast: number[] = [];
   let last = Array.from({ length: b.length + 1 }, (_, column) => column);
@@ -160,10 +155,7 @@ export function paintedLines(text: string): string {
   return printableLines(text, STYLES);
 }
 
-/**
- * A text in the form that filters and orders compare: A to Z in lower case, which every engine can do without
- * a locale.
- */
+/** The form in which filters and orders compare texts: A to Z in lower case, without a locale. */
 export function folded(text: string): string {
   return text.replace(/[A-Z]+/g, (letters) => letters.toLowerCase());
 }

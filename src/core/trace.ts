@@ -26,10 +26,7 @@ const MAX_MEMBERS = 32;
 const KEY = /^(?:[a-z][\w\-*/]{0,255}|[a-z\d][\w\-*/]{0,240}@[a-z][\w\-*/]{0,13})$/;
 const VALUE = /^[\x20-\x2b\x2d-\x3c\x3e-\x7e]{0,255}[\x21-\x2b\x2d-\x3c\x3e-\x7e]$/;
 
-/**
- * Reads the headers traceparent and tracestate; undefined if the parent is invalid (W3C Trace Context 3.2).
- * An invalid state is dropped.
- */
+/** Reads traceparent and tracestate; undefined if the parent is invalid (W3C Trace Context 3.2). */
 export function readTraceContext(parent: unknown, state?: unknown): TraceContext | undefined {
   if (typeof parent !== 'string' || parent.length > MAX_PARENT) return undefined;
   const [, version = '', traceId = '', spanId = '', flags = '', more] = PARENT.exec(parent) ?? [];
@@ -39,10 +36,7 @@ export function readTraceContext(parent: unknown, state?: unknown): TraceContext
   return { traceId, spanId, flags: known, state: readState(state) };
 }
 
-/**
- * A valid tracestate, without empty members and without blanks around the others; undefined if it is invalid
- * or empty.
- */
+/** A valid tracestate without empty members and blanks; undefined if it is invalid or empty. */
 function readState(state: unknown): string | undefined {
   // Node joins fields of the same name.
   if (typeof state !== 'string' || state.length > MAX_STATE) return undefined;

@@ -104,9 +104,7 @@ export interface ClaimedJob {
   readonly target: string;
   /** 1 for the first attempt. */
   readonly attempt: number;
-  /**
-   * How often its process crashed. With attempt and owner it identifies the claim, so an expired one is rejected.
-   */
+  /** How often its process crashed. With attempt and owner it identifies the claim. */
   readonly crashes: number;
   /** Whether it has an order key. */
   readonly ordered: boolean;
@@ -163,10 +161,7 @@ export class DeliveryIds {
 // A crash: the process of a running attempt ended, or stalled until its lease ran out. It does not count as
 // an attempt.
 
-/**
- * Jobs with this many crashes are quarantined: a process runs one of them at a time, with no other job beside
- * it.
- */
+/** Jobs with this many crashes are quarantined: they run alone in their process. */
 export const QUARANTINE_CRASHES = 2;
 
 /** The highest priority of a delivery. */
@@ -195,10 +190,7 @@ const ISO =
 /** The syntax of a point in time, for error messages. */
 export const MOMENT = 'an ISO 8601 time like 2026-01-31T14:00Z, or how long ago like 15m, 2h or 3d';
 
-/**
- * Parses an ISO 8601 time to milliseconds since the epoch. A time without a zone is in `zone`, by default
- * local time. Returns undefined for anything else.
- */
+/** Parses an ISO 8601 time to milliseconds; without a zone it is in `zone`, by default local. */
 export function parseIsoTime(text: string, zone = ''): number | undefined {
   const [, month = '', day = '', time = '00:00', given = zone] = ISO.exec(text) ?? [];
   const moment = Date.parse(`${month}${day}T${time}${given}`);
@@ -207,36 +199,25 @@ export function parseIsoTime(text: string, zone = ''): number | undefined {
   return Number.isNaN(moment) || !real ? undefined : moment;
 }
 
-/**
- * Parses a point in time to milliseconds since the epoch: ISO 8601 (local time if it has no zone) or a
- * duration before `now` in s, m, h, d or w. Returns undefined for anything else.
- */
+/** Parses a time for `parseIsoTime`, or an age before `now` in s, m, h, d or w, to milliseconds. */
 export function parseMoment(text: string, now: number): number | undefined {
   const [, count, unit] = AGO.exec(text) ?? [];
   for (const [name, length] of UNITS) if (name === unit) return now - Number(count) * length;
   return parseIsoTime(text);
 }
 
-/**
- * Formats a duration in milliseconds as whole units of the largest that fits, such as `15m`; `parseMoment`
- * reads it.
- */
+/** Formats milliseconds as whole units of the largest that fits, such as `15m`. */
 export function formatSpan(ms: number): string {
   const [unit, length] = UNITS.find(([, length]) => ms >= length) ?? (['s', 1_000] as const);
   return `${Math.max(0, Math.floor(ms / length))}${unit}`;
 }
 
-/**
- * A delivery as passed to the functions of rules (filters, orders, priorities, times) and transformations.
- */
+/** A delivery as passed to the functions of rules and transformations. */
 export interface ReceivedDelivery {
   readonly id: string;
   /** The name of the signed source; empty for /webhook itself. */
   readonly source: string;
-  /**
-   * The event type; null if the request names none. A handler's rules get the handler's name of it, a forward
-   * address's rules get Portico's.
-   */
+  /** The event type, for a handler's rules under the handler's name; null if there is none. */
   readonly event: string | null;
   /** The event type under the sender's name; the same as `event` unless the source renames it. */
   readonly senderEvent: string | null;
@@ -253,9 +234,7 @@ export interface ReceivedDelivery {
  */
 export type DeliveryPredicate = (delivery: ReceivedDelivery) => boolean | null | undefined;
 
-/**
- * Returns the priority of a delivery, from 0 to 100; null and undefined mean 0. Synchronous, like a filter.
- */
+/** Returns the priority of a delivery, from 0 to 100; null and undefined mean 0. Synchronous. */
 export type DeliveryPriority = (delivery: ReceivedDelivery) => number | null | undefined;
 
 /**
@@ -264,10 +243,7 @@ export type DeliveryPriority = (delivery: ReceivedDelivery) => number | null | u
  */
 export type DeliveryTime = (delivery: ReceivedDelivery) => Date | number | string | null | undefined;
 
-/**
- * Returns the order key of a delivery, a JSON value; null and undefined mean no order. Synchronous, like a
- * filter.
- */
+/** Returns the order key of a delivery, a JSON value; null and undefined mean no order. Synchronous. */
 export type DeliveryKey = (delivery: ReceivedDelivery) => unknown;
 
 /** A delivery as passed to the transformation of a forward address. */
@@ -362,10 +338,7 @@ export const OWN_SOURCES = {
   enqueue: `${OWN}enqueue`,
 } as const;
 
-/**
- * Whether the service itself, or a program through the database, created a delivery, rather than an HTTP
- * request.
- */
+/** Whether no HTTP request brought a delivery, but the service itself or a program through the database. */
 export function isOwnSource(source: string): boolean {
   return source.startsWith(OWN);
 }

@@ -107,10 +107,7 @@ export function withContractHandlers(
 type Handlers = ReadonlyMap<string, HandlerSpec>;
 type Renaming = Pick<SourceSettings, 'name' | 'events'>;
 
-/**
- * The entry of a map of handlers for an event. The sender's name takes precedence; undefined if neither name
- * has one.
- */
+/** The entry for an event, with precedence for the sender's name; undefined without one. */
 export function handlerOf<T>({ event, senderEvent }: EventNames, handlers: ReadonlyMap<string, T>) {
   const own = senderEvent == null ? undefined : handlers.get(senderEvent);
   return own ?? (event === null ? undefined : handlers.get(event));
@@ -121,10 +118,7 @@ function senderNames({ events }: Pick<SourceLayout, 'events'>, event: string): r
   return [...events].flatMap(([own, given]) => (given === event && own !== event ? [own] : []));
 }
 
-/**
- * The name under which a sender sends an event, given either name; the first one if a source maps several
- * events to that name.
- */
+/** The sender's name of an event, given either name; the first if a source maps several to it. */
 export function sentName(layout: Pick<SourceLayout, 'events'>, event: string): string {
   if (layout.events.has(event)) return event;
   return senderNames(layout, event)[0] ?? event;
@@ -162,10 +156,7 @@ export function unreachableHandlers(
   });
 }
 
-/**
- * The plan of a replay. A delivery that was stored without the sender's event name gets it from its body or
- * its kept headers.
- */
+/** The plan of a replay, which finds out the sender's event name of deliveries that were stored without. */
 export function planOfReplay(plan: ReplayPlan, sources: readonly SourceSettings[]): ReplayPlan {
   return (delivery, body) => plan({ ...delivery, senderEvent: senderEventOf(delivery, body, sources) }, body);
 }

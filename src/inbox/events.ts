@@ -17,10 +17,7 @@ import type { Appended } from './inbox.ts';
 export interface Events extends WorkerEvents, Disposable {
   /** A delivery was acknowledged. `filtered`: its event has targets, but their filters all reject it. */
   appended(delivery: NewDelivery, appended: Appended, filtered?: boolean): void;
-  /**
-   * A rule of a target (filter, order, priority or time) threw. The delivery has a job for it whose attempts
-   * will fail.
-   */
+  /** A rule of a target threw. The delivery has a job for the target, whose attempts will fail. */
   ruleFailed(delivery: DeliveryFacts, target: string, error: unknown): void;
   /** A rule of a target returned an invalid priority or time, which was ignored. */
   ruleIgnored(delivery: DeliveryFacts, target: string, problem: TypeError): void;
@@ -37,9 +34,7 @@ const MAX_ERROR = 1_000;
 /** From one fsync on a fast disk to the timeouts of senders, in seconds. */
 const ACKNOWLEDGEMENT_BUCKETS = [0.002, 0.005, 0.025, 0.1, 0.5, 1, 5];
 
-/**
- * Creates the events. Disposing of them logs the unhandled deliveries that have no log entry yet, as a count.
- */
+/** Creates the events. Disposing of them logs a count of the unhandled deliveries without a log entry. */
 export function createEvents(
   log: Pick<Logger, 'debug' | 'info' | 'warn' | 'error'>,
   metrics: Metrics,

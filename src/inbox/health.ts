@@ -116,10 +116,7 @@ export function addInboxMetrics(
 /** One per inbox, shared by the meter and the health check. */
 const skews = new WeakMap<object, ClockSkew>();
 
-/**
- * The difference between the clock of this process and the store's, which decides which jobs are due.
- * Concurrent readers share one measurement.
- */
+/** The difference between the store's clock and this process's; concurrent readers share a measurement. */
 class ClockSkew {
   readonly #inbox: Pick<Inbox, 'clock'>;
   #measured: { readonly at: number; readonly ahead: MaybePromise<number> } | undefined;

@@ -4,9 +4,7 @@ import type { ClaimedJob, NewDelivery } from './delivery.ts';
 /** The result of an append. `revived`: a duplicate of a dead delivery, whose jobs are retried. */
 export type Appended = 'stored' | 'duplicate' | 'revived';
 
-/**
- * Jobs of a new delivery that `owner` starts itself right after the commit: they are stored as leased to it.
- */
+/** Jobs of a new delivery that `owner` starts right after the commit: they are stored as leased to it. */
 export interface HandOver {
   /** The targets of these jobs. None of the jobs has an order key, a time or a priority. */
   readonly targets: readonly string[];
@@ -18,9 +16,7 @@ export interface HandOver {
 /** The result of an append with a handover. */
 export interface AppendedAndClaimed {
   readonly appended: Appended;
-  /**
-   * The jobs stored as leased to the owner. The store may leave jobs to a later claim; a duplicate has none.
-   */
+  /** The jobs leased to the owner; the store may leave some to a later claim, and a duplicate has none. */
   readonly jobs: readonly ClaimedJob[];
 }
 
@@ -47,9 +43,7 @@ export type Outcome = { readonly trace?: AttemptTrace } & (
 interface ClaimOptions {
   /** Jobs that the owner is still running; they are not claimed again even if their lease has ended. */
   readonly held?: readonly number[];
-  /**
-   * Maximum total size of the bodies in bytes; the first job is claimed whatever its size. Default: no limit.
-   */
+  /** Maximum total size of the bodies in bytes, except for the first job's. Default: no limit. */
   readonly maxBytes?: number;
   /** Claims only quarantined jobs (see `QUARANTINE_CRASHES`); by default they are never claimed. */
   readonly quarantined?: boolean;
@@ -98,10 +92,7 @@ export interface Inbox {
   append(delivery: NewDelivery): Promise<Appended>;
   /** Stores a delivery as `append` does, with some jobs already leased, which saves a claim and a read. */
   appendAndClaim(delivery: NewDelivery, handOver: HandOver): Promise<AppendedAndClaimed>;
-  /**
-   * The id of the delivery stored with this source and dedup key; undefined if the key is unknown or
-   * forgotten.
-   */
+  /** The id of the delivery stored with this source and dedup key; undefined if none is known. */
   idOf(source: string, dedupKey: string): MaybePromise<string | undefined>;
   /** The targets, out of `targets`, that have a due job. */
   due(targets: readonly string[], now?: number): MaybePromise<readonly string[]>;
@@ -121,10 +112,7 @@ export interface Inbox {
   ): Promise<readonly ClaimedJob[]>;
   /** Extends the leases that `owner` holds on these jobs to `lease` from now. */
   renew(owner: string, jobs: readonly number[], lease: number, now?: number): Promise<Renewal>;
-  /**
-   * Records how an attempt ended and adds an entry to the job's history. Resolves to false if the lease was
-   * lost; then nothing was recorded.
-   */
+  /** Records how an attempt ended and adds it to the job's history; false, and nothing, without the lease. */
   settle(job: ClaimedJob, owner: string, outcome: Outcome, now?: number): Promise<boolean>;
   /**
    * Records several successes without answers in one go, each as `settle` does. Resolves to whether each was
@@ -200,10 +188,7 @@ export interface Checkpoints {
   read(names: readonly string[]): MaybePromise<ReadonlyMap<string, number>>;
   /** Moves a checkpoint; resolves to false if its value is not `from`. */
   move(move: CheckpointMove): Promise<boolean>;
-  /**
-   * Moves a checkpoint and stores a delivery in one commit; undefined, with nothing stored, if its value is
-   * not `from`.
-   */
+  /** Moves a checkpoint and stores a delivery in one commit; undefined, and nothing, if it is not `from`. */
   append(move: CheckpointMove, delivery: NewDelivery): Promise<Appended | undefined>;
   /** The wall clock for checkpoints: the database server's if there is one. It may be set back. */
   clock(): MaybePromise<number>;
@@ -228,9 +213,7 @@ export interface TakenDelivery {
   readonly delivery: NewDelivery;
 }
 
-/**
- * Deliveries that programs have enqueued and no service has taken over yet. Fails with StoreUnavailableError.
- */
+/** Enqueued deliveries that no service has taken over yet. Fails with StoreUnavailableError. */
 export interface EnqueuedDeliveries {
   /** The oldest enqueued deliveries, bounded in number and size. */
   oldest(): MaybePromise<readonly Enqueued[]>;
@@ -259,10 +242,7 @@ interface AttemptTrace {
 
 /** One ended attempt of a job. Times are in milliseconds since the epoch. */
 export interface AttemptEntry {
-  /**
-   * Counts from 1 after the job is added or replayed. An attempt that does not count has the same number as
-   * the next one.
-   */
+  /** From 1 after the job is added or replayed; an uncounted attempt has the number of the next one. */
   readonly attempt: number;
   /** `crashed`: the process ended, or stalled until the lease ran out. */
   readonly outcome: 'done' | 'retry' | 'dead' | 'released' | 'crashed';
@@ -275,19 +255,13 @@ export interface AttemptEntry {
   readonly error: string | null;
 }
 
-/**
- * Selects the deliveries that a step removes; deliveries with an open job are never removed. Times are in
- * milliseconds since the epoch.
- */
+/** Which deliveries a step removes, never one with an open job. Times are in ms since the epoch. */
 export type PruneRule =
   /** Deliveries whose jobs all ended before `before`. */
   | { readonly kind: 'ended'; readonly before: number; readonly remember?: number | undefined }
   /** Deliveries without jobs received before `before`. */
   | { readonly kind: 'unhandled'; readonly before: number; readonly now: number }
-  /**
-   * While the inbox is larger than `maxBytes`: deliveries whose jobs all ended before `before`, none of them
-   * dead.
-   */
+  /** While the inbox exceeds `maxBytes`: deliveries whose jobs ended before `before`, none of them dead. */
   | {
       readonly kind: 'excess';
       readonly before: number;
@@ -325,10 +299,7 @@ export interface RelayPlace {
 export interface RelayStore {
   /** The current place; sets it to `start` if there is none. */
   begin(start: RelayPlace): Promise<RelayPlace>;
-  /**
-   * Moves the place and stores deliveries in one commit; false, with nothing stored, if the place is not
-   * `from`.
-   */
+  /** Moves the place and stores deliveries in one commit; false, and nothing, if it is not at `from`. */
   move(from: RelayPlace, to: RelayPlace, deliveries: readonly NewDelivery[]): Promise<boolean>;
   /** Removes the place, because no process makes deliveries of events any more. */
   end(): Promise<void>;

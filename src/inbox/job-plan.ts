@@ -154,9 +154,7 @@ export function guardedTarget(
   };
 }
 
-/**
- * The configured rules of a handler or forward address: which deliveries it gets, in which order and when.
- */
+/** The rules of a handler or forward address: which deliveries it gets, in which order and when. */
 interface RulesConfig {
   readonly when?: DeliveryFilter | undefined;
   readonly order?: string | DeliveryKey | undefined;
@@ -304,10 +302,7 @@ function synchronous(result: unknown, name: string): unknown {
   throw new TypeError(`${name} returned a promise; it must be synchronous`);
 }
 
-/**
- * Returns a number, or undefined if the rule does not apply to the delivery. An invalid value is reported to
- * `onInvalid` and treated as undefined.
- */
+/** Returns a number, or undefined if the rule does not apply or its value is invalid (`onInvalid`). */
 type NumberRule = (asked: AskedDelivery, onInvalid: (problem: TypeError) => void) => number | undefined;
 
 /** A rule that returns the priority of a delivery, from 0 to MAX_PRIORITY. */

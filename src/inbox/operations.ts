@@ -128,10 +128,7 @@ export interface QueryTexts<F extends string> {
   readonly problems: string[];
 }
 
-/**
- * Parses a filter. Errors are added to `problems`; the result is then invalid. `now` is in milliseconds since
- * the epoch.
- */
+/** Parses a filter at `now`. Errors are added to `problems`; the result is then invalid. */
 export function readFilter({ text, name, problems }: QueryTexts<FilterField>, now: number): DeliveryFilter {
   const given = text('status');
   const status = DELIVERY_STATUSES.find((known) => known === given);
@@ -160,10 +157,7 @@ export function readFilter({ text, name, problems }: QueryTexts<FilterField>, no
 /** The parameters of a list of deliveries. */
 export const LIST_FIELDS = [...FILTER_FIELDS, 'limit', 'before'] as const;
 
-/**
- * Parses the parameters of a list, which has `limit` deliveries by default and at most `max`. Errors are added to
- * `problems`; the result is then invalid.
- */
+/** Parses a list's parameters, by default for `limit` deliveries. Errors are added to `problems`. */
 export function readListQuery(
   texts: QueryTexts<(typeof LIST_FIELDS)[number]>,
   now: number,

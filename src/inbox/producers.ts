@@ -55,9 +55,7 @@ interface ProducerOptions extends ProducerSettings {
   onError(error: unknown): void;
 }
 
-/**
- * Stores deliveries without a sender: from schedules, alerts, changes of users, and programs that enqueue.
- */
+/** Stores deliveries without a sender: schedules, alerts, changes of users, enqueued ones. */
 interface Producers {
   /** Resolves once it will miss no later change of a user. */
   start(): Promise<void>;
@@ -225,10 +223,7 @@ interface UserRelayOptions {
 /** Pause after a failure, or after another process was faster, in milliseconds. */
 const PAUSE = 1_000;
 
-/**
- * The place is moved at least this often, even to itself, in milliseconds: well within the shortest
- * retention.
- */
+/** Maximum time between moves of the place, even to itself, in ms: within the shortest retention. */
 const RELAY_SIGN = 10 * 60_000;
 
 /**
@@ -271,9 +266,7 @@ class UserRelay {
     }
   }
 
-  /**
-   * Stores past and new changes until another process does so or `stop` is called. Rejects as the store does.
-   */
+  /** Stores changes until another process does so or `stop` is called. Rejects as the store does. */
   async #relay(onBegun: () => void): Promise<void> {
     try {
       const follower = await this.#followFrom();
@@ -378,16 +371,10 @@ interface DeadLetterAlertsOptions {
 
 /** How often dead letters are checked, in milliseconds. */
 const ALERT_POLL = 1_000;
-/**
- * An alert covers jobs that died at least this long ago, in milliseconds: commits in progress may add earlier
- * ones.
- */
+/** How long ago, in ms, the jobs of an alert died at least: running commits may add earlier ones. */
 export const SETTLING = 1_000;
 
-/**
- * Stores an alert about each target with newly dead jobs: at most one per target and interval, for all
- * processes.
- */
+/** Stores an alert per target with newly dead jobs, at most one per interval for all processes. */
 function deadLetterAlerts(options: DeadLetterAlertsOptions): PeriodicTask {
   const ids = new DeliveryIds();
   return new PeriodicTask(ALERT_POLL, () => storeAlerts(options, ids).catch(options.onError));

@@ -93,10 +93,7 @@ export class Scheduler {
     await this.#running;
   }
 
-  /**
-   * Stores due deliveries; resolves to the time until the next planned one, in milliseconds. Rejects as the
-   * store does.
-   */
+  /** Stores due deliveries; resolves to the ms until the next one. Rejects as the store does. */
   async run(): Promise<number> {
     const { inbox, schedules } = this.#options;
     const now = await inbox.checkpoints.clock();

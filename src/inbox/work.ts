@@ -79,15 +79,9 @@ export interface Work {
   start(): Promise<void>;
   /** The number of running attempts by target: `handler:<event>`, `forward:<name>`. */
   running(): ReadonlyMap<string, number>;
-  /**
-   * The share of the process's time available for handling, from 0 to 1; less than 1 while acknowledging
-   * needs the rest.
-   */
+  /** The share of the process's time for handling, below 1 while acknowledging needs the rest. */
   share(): number;
-  /**
-   * Records a crash for the running attempts, before an uncaught error ends the process. The listener for
-   * uncaught errors calls it.
-   */
+  /** Records a crash for the running attempts. For the listener for uncaught errors. */
   crash(error: unknown): Promise<void>;
   /** Waits for running attempts; `deadline` aborts them and releases their jobs. */
   stop(deadline: AbortSignal): Promise<void>;

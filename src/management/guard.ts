@@ -14,7 +14,6 @@ export function principalOf(request: FastifyRequest): Principal | undefined {
   return PRINCIPALS.get(request);
 }
 
-/** The refusal of a request without valid credentials. */
 const UNAUTHORIZED = new HttpProblem(401, 'UNAUTHORIZED', 'This needs a user name and a password', {
   headers: { 'www-authenticate': 'Basic realm="portico", charset="UTF-8"' },
 });
@@ -53,7 +52,6 @@ export interface Exposed extends Pick<ManagementEndpoint, 'id' | 'about'> {
   readonly routes: Routes;
 }
 
-/** Which endpoints are exposed. */
 export type ExposureRules = Pick<DoorOptions, 'include' | 'exclude' | 'access'>;
 
 /** Whether an endpoint is exposed that has no access level of its own. */
@@ -88,10 +86,7 @@ export function withoutWrites(routes: Routes): Routes {
   );
 }
 
-/**
- * Whether an endpoint is exposed: `include` contains its id or `*`, and `exclude` contains neither
- * (CONTRACT.md#management-endpoints).
- */
+/** Whether an endpoint is included by id or `*`, and not excluded (CONTRACT.md#management-endpoints). */
 export function exposure(include: readonly string[], exclude: readonly string[]): (id: string) => boolean {
   const included = matcher(include);
   const excluded = matcher(exclude);

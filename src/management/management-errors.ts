@@ -29,10 +29,7 @@ export function jsonTextReply({ headers }: Pick<RequestContext, 'headers'>, body
   return { status: 200, type: mediaTypeFor(headers.accept), body, headers: COMMON_HEADERS };
 }
 
-/**
- * Every refusal of this door is one small JSON object. An error that is no HttpProblem shows only its reason
- * phrase.
- */
+/** Every refusal is one small JSON object, with a message only if it is an HttpProblem. */
 export const managementErrors: ErrorFormat = {
   contentType: 'application/json',
   headers: COMMON_HEADERS,
@@ -43,10 +40,8 @@ export const managementErrors: ErrorFormat = {
 };
 
 // Created once; nothing uses a refusal's stack.
-/** The refusal of a path without an endpoint. */
 export const NOT_FOUND = new HttpProblem(404, 'NOT_FOUND', 'There is no such endpoint');
 
-/** The refusal of a user without the required role. */
 export const FORBIDDEN = new HttpProblem(403, 'FORBIDDEN', 'This user does not have the role for it');
 
 /** The refusal of a method; `allow` lists the methods that the path takes. */
@@ -55,7 +50,6 @@ export function methodNotAllowed(allow: string): HttpProblem {
   return new HttpProblem(405, 'METHOD_NOT_ALLOWED', message, { headers: { allow } });
 }
 
-/** Answers with an error in the door's format, and logs an internal error. */
 export function refuse(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   return sendProblem(managementErrors, error, request, reply);
 }
@@ -67,7 +61,6 @@ export const MEDIA_TYPES = [
   'application/json',
 ] as const;
 
-/** A media type of this door's JSON. */
 type MediaType = (typeof MEDIA_TYPES)[number];
 
 /** The media type that an Accept header prefers; the first one if it accepts none. */

@@ -165,7 +165,6 @@ function allEndpoints(
 
 const METHOD_NOT_ALLOWED = methodNotAllowed('GET, HEAD, OPTIONS');
 
-/** Answers paths below the base path that have no endpoint. */
 function answerUnknownPaths(scope: FastifyInstance, prefix: string): void {
   try {
     scope.setNotFoundHandler(answer);
@@ -241,10 +240,7 @@ function processEnvironment(env: NodeJS.ProcessEnv): Environment {
 
 const ORIGIN = '{origin}';
 
-/**
- * Adds the base path itself: absolute links to everything exposed, and a page for browsers. Only that page
- * lists `pages`.
- */
+/** Adds the base path: absolute links to everything exposed. The page for browsers lists `pages` too. */
 function addDiscovery(
   scope: FastifyInstance,
   endpoints: readonly Exposed[],
@@ -273,7 +269,6 @@ function linkName(path: string): string {
   return path.slice(1).replace(/\/\{\*?(.*)\}$/, '-$1');
 }
 
-/** A page for people below the base path. */
 interface PageLink {
   readonly path: string;
   readonly about: string;
@@ -299,7 +294,6 @@ function discoveryPage(
   return { ...page, headers: { ...NEGOTIATED_HEADERS, ...page.headers } };
 }
 
-/** Whether a path contains a placeholder, so that it cannot be a link. */
 function isTemplate(path: string): boolean {
   return path.includes('{');
 }

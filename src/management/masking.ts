@@ -5,7 +5,6 @@ import { hideSecrets, type SecretTexts } from '../core/redaction.ts';
 
 export type { Access } from '../config/options/access.ts';
 
-/** How access is configured. */
 export interface AccessRules {
   /** For endpoints that `endpoints` does not name. Default: each endpoint's own level. */
   readonly default?: Access | undefined;
@@ -15,10 +14,7 @@ export interface AccessRules {
   readonly max?: Access | undefined;
 }
 
-/**
- * Returns a function from an endpoint's id and own level to its access; the own level applies unless one is
- * configured.
- */
+/** Returns the access for an endpoint's id and own level, which applies unless one is configured. */
 export function accessRules(rules: AccessRules): (id: string, own: Access | undefined) => Access {
   const { max = 'unrestricted', endpoints = new Map<string, Access>() } = rules;
   const named = new Map(Array.from(endpoints, ([id, level]) => [comparableEndpointId(id), level]));
@@ -28,16 +24,12 @@ export function accessRules(rules: AccessRules): (id: string, own: Access | unde
   };
 }
 
-/** Shown instead of a secret value. */
 const MASK = '******';
 
 /** When to show the values of properties. Only authorised requests pass the guard. */
 export type ShowValues = 'never' | 'when-authorized' | 'always';
 
-/**
- * Matched anywhere in a name, ignoring separators: it is better to hide a harmless value than to show a
- * secret.
- */
+/** Matched anywhere in a name without separators: hiding a harmless value beats showing a secret. */
 const SECRET_PARTS =
   /password|passwd|passphrase|secret|token|key|credential|authorization|cookie|session|dsn|databaseurl|connectionstring|jwt|bearer|signature|applicationjson|vcapservices/;
 
@@ -80,19 +72,14 @@ export function maskUserinfo(text: string): string {
 // The lookbehind keeps matching linear: only the first letter of a word can start a name.
 const ASSIGNMENT = /(?<![\w.-])([\w.-]+)=(?:"[^"]*"|'[^']*'|[^\s&;]+)/g;
 
-/**
- * Masks the userinfo of URLs and the values of secrets in a text, as in `host=db password=x` or `?token=x`.
- */
+/** Masks userinfo in URLs and the values of secrets, as in `host=db password=x` or `?token=x`. */
 export function maskSecrets(text: string): string {
   return maskUserinfo(text).replace(ASSIGNMENT, (whole, name: string) =>
     isSecretName(name) ? `${name}=${MASK}` : whole,
   );
 }
 
-/**
- * Like `maskSecrets`, and masks the known secrets too: any text may contain a copy, such as a driver's
- * message.
- */
+/** Like `maskSecrets`, and masks the known secrets, of which any text may contain a copy. */
 export function maskText(text: string, { texts }: SecretTexts): string {
   return maskSecrets(hideSecrets(text, texts));
 }
@@ -100,10 +87,7 @@ export function maskText(text: string, { texts }: SecretTexts): string {
 /** A property's value as it may be shown. */
 type ShowValue = (name: string, property: Pick<Property, 'value' | 'secret'>) => unknown;
 
-/**
- * Shows values, with `secrets` redacted in all of them. It shows plain values and lists of them; of others,
- * only the type.
- */
+/** Shows plain values and lists of them, with `secrets` redacted; of others, only the type. */
 export function valueShower(showValues: ShowValues, secrets: SecretTexts): ShowValue {
   return (name, { value, secret }) => {
     if (showValues === 'never' || secret || isSecretName(name)) return MASK;

@@ -49,10 +49,7 @@ export interface Operations {
 /** Operations by path, as the discovery page lists it: `/env`, `/env/{toMatch}`, `/health/{*path}`. */
 export type Routes = Readonly<Record<string, Operations>>;
 
-/**
- * Adds a path with its operations. OPTIONS lists its methods, as clients check it before they offer to write;
- * every other method gets 405 before its body is read.
- */
+/** Adds a path. OPTIONS lists its methods; every other method gets 405 before its body is read. */
 export function addOperations(
   scope: FastifyInstance,
   url: string,
@@ -91,7 +88,6 @@ export function prepareScope(scope: FastifyInstance): void {
   readRawBodies(scope);
 }
 
-/** Adds the paths of an endpoint. */
 export function addRoutes(scope: FastifyInstance, routes: Routes): void {
   for (const [path, operations] of Object.entries(routes)) {
     const url = path.replace(/\{\*\w+\}/, '*').replace(/\{(\w+)\}/, ':$1');
@@ -152,7 +148,6 @@ function refuseWrite(ctx: RequestContext, bodyLength: number): void {
   if (!MEDIA_TYPES.some((type) => type === mediaType)) throw NO_JSON;
 }
 
-/** Parses a body as strict JSON; undefined if it is empty. Throws HttpProblem. */
 function parseWrite(body: Buffer): unknown {
   return body.length === 0 ? undefined : parseJsonBody(body);
 }

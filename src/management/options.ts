@@ -37,10 +37,7 @@ export interface DoorOptions {
   readonly users: readonly BasicUser[];
   /** The role that a user needs; undefined: none. */
   readonly role: string | undefined;
-  /**
-   * Number of failed log-ins from one address within a minute after which it gets 429. Default: 10; 0 for no
-   * limit.
-   */
+  /** Failed log-ins of one address within a minute before it gets 429. Default: 10; 0 for no limit. */
   readonly maxFailedLogins: number;
   readonly build: Build;
   /** The commit of the build; the first request for it calls the function, once. */

@@ -96,10 +96,7 @@ interface AdminRegistrationOptions {
   readonly url: string;
   readonly application: AdminApplication;
   readonly log: Pick<FastifyBaseLogger, 'info' | 'warn'>;
-  /**
-   * Interval between registrations, in milliseconds. Default: 10,000. Repeating them lets a restarted server
-   * learn of the service.
-   */
+  /** Interval of registrations, from which a restarted server learns, in milliseconds. Default: 10,000. */
   readonly intervalMs?: number;
   /** Timeout of a request, in milliseconds. Default: 5,000. */
   readonly timeoutMs?: number;
@@ -177,10 +174,7 @@ class AdminServerError extends Error {
 
 const MAX_REPLY_BYTES = 64 * 1024;
 
-/**
- * The two requests to the server at a URL, whose user and password become Basic credentials. They fail with
- * AdminServerError, or as `fetch` does.
- */
+/** The two requests to a server. They fail with AdminServerError, or as `fetch` does. */
 function adminServer(url: string) {
   const base = new URL(url);
   const { username, password } = base;

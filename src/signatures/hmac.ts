@@ -3,7 +3,6 @@ import { ExpectedError } from '../core/errors.ts';
 import { secretMatcher } from '../core/passwords.ts';
 import { headerOf, type Refusal, type RequestHeaders, type Scheme } from './schemes.ts';
 
-/** The layout of an HMAC in one header. */
 interface HmacParams {
   /** The header with the signature, in lower case. */
   readonly header: string;
@@ -19,17 +18,13 @@ interface HmacParams {
   readonly template: Template;
 }
 
-/** An HMAC in one header, with configurable layout. */
 export function hmac(params: HmacParams): Scheme {
   // Many senders use upper-case digits.
   const hex = (text: string, length: number) => hexBytes(text.toLowerCase(), length);
   return hmacHeader(params, params.encoding === 'hex' ? hex : base64Bytes);
 }
 
-/**
- * Like `hmac`, with a decoder: `decode` decodes a signature of `length` bytes, or returns undefined if it is
- * malformed.
- */
+/** Like `hmac`; `decode` decodes a signature of `length` bytes, or returns undefined. */
 function hmacHeader(
   { header, algorithm, encoding, prefix, timestampHeader, tolerance, template }: HmacParams,
   decode: (text: string, length: number) => Buffer | undefined,
@@ -65,7 +60,6 @@ interface SignedBytes {
   readonly after: string;
 }
 
-/** Prepared keys for one algorithm. */
 interface HmacKeys {
   /** The signatures, in the order of the keys. */
   sign(bytes: SignedBytes): readonly Buffer[];
@@ -73,7 +67,6 @@ interface HmacKeys {
   matches(presented: readonly Buffer[], bytes: SignedBytes): boolean;
 }
 
-/** Prepares the keys of an algorithm. */
 export function hmacKeys(algorithm: HmacAlgorithm, secrets: readonly Uint8Array[]): HmacKeys {
   const keys = secrets.map((secret) => createSecretKey(secret));
   const sign = ({ before, body, after }: SignedBytes): readonly Buffer[] =>
@@ -115,7 +108,6 @@ interface HmacLayout {
   write(timestamp: string, signatures: readonly Buffer[]): Readonly<Record<string, string>>;
 }
 
-/** Creates a scheme from its layout. */
 function hmacScheme({ algorithm, tolerance, template, read, write }: HmacLayout): Scheme {
   return {
     verifier(secrets) {
@@ -148,10 +140,7 @@ export function hexBytes(text: string, length: number): Buffer | undefined {
   return text.length === 2 * length && /^[0-9a-f]*$/.test(text) ? Buffer.from(text, 'hex') : undefined;
 }
 
-/**
- * Decodes `length` bytes of padded base64; undefined for any other text, including non-canonical encodings,
- * so that a modified signature never passes.
- */
+/** Decodes `length` bytes of canonical, padded base64, so that a modified signature never passes. */
 export function base64Bytes(text: string, length: number): Buffer | undefined {
   if (text.length !== 4 * Math.ceil(length / 3)) return undefined;
   const bytes = Buffer.from(text, 'base64');
@@ -167,7 +156,6 @@ interface Frame {
 /** Fills in a template; undefined if one of its headers is missing. */
 type Template = (timestamp: string, headers: RequestHeaders) => Frame | undefined;
 
-/** A parsed template. */
 interface ReadTemplate {
   readonly fill: Template;
   readonly usesTimestamp: boolean;
@@ -182,10 +170,7 @@ export const timestampAndBody: ReadTemplate = {
   usesTimestamp: true,
 };
 
-/**
- * Parses a template: ASCII text with one {body} and any number of {timestamp} and {header:NAME}; undefined if
- * it is invalid.
- */
+/** Parses ASCII text with one {body} and any {timestamp} and {header:NAME}; undefined if invalid. */
 export function readTemplate(text: string): ReadTemplate | undefined {
   const [before, after, ...more] = text.split('{body}').map(readParts);
   if (before === undefined || after === undefined || more.length > 0) return undefined;
@@ -200,7 +185,6 @@ export function readTemplate(text: string): ReadTemplate | undefined {
   };
 }
 
-/** Returns the text of a part; undefined if its header is missing. */
 type Part = (timestamp: string, headers: RequestHeaders) => string | undefined;
 
 /** Parses a text without {body}. */
@@ -260,9 +244,7 @@ function textKeys(secrets: readonly string[]): readonly Uint8Array[] {
   });
 }
 
-/**
- * The secret that signs if a scheme allows only one signature. Throws UnusableSecretError without secrets.
- */
+/** The secret that signs if a scheme allows only one signature. Throws UnusableSecretError without one. */
 function firstOf<T>(keys: readonly T[]): T {
   const [first] = keys;
   if (first === undefined) throw new UnusableSecretError('that can sign is required; configure one');
@@ -376,9 +358,7 @@ function readStripe(headers: RequestHeaders): Presented | Refusal {
 
 const anyBody = () => undefined;
 
-/**
- * The shared secret itself in a header (name in lower case). It authenticates the sender but not the content.
- */
+/** The shared secret itself in a header (name in lower case), which does not authenticate the content. */
 export function token(header: string): Scheme {
   return {
     verifier(secrets) {

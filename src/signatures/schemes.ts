@@ -18,19 +18,12 @@ export type Refusal =
   | 'no-token'
   | 'wrong-token';
 
-/**
- * Checks the received bytes of the body; returns the reason for a refusal, or undefined if the body is
- * authentic.
- */
+/** Checks the received bytes of the body; undefined if it is authentic. */
 type BodyCheck = (body: Uint8Array) => Refusal | undefined;
 
-/**
- * Checks the headers before the body is read; returns a refusal or the check of the body. `now` is in
- * milliseconds since the epoch.
- */
+/** Checks the headers before the body is read, at `now` in milliseconds since the epoch. */
 type Verifier = (headers: RequestHeaders, now: number) => Refusal | BodyCheck;
 
-/** A request to sign. */
 interface Outgoing {
   /** The id of the message, the same for all attempts to deliver it. */
   readonly id: string;
@@ -46,15 +39,9 @@ export type Signer = (request: Outgoing) => Readonly<Record<string, string>>;
 
 /** A way to authenticate requests, with its parameters. */
 export interface Scheme {
-  /**
-   * Creates a verifier that accepts any of the secrets; without secrets it refuses everything. Throws
-   * UnusableSecretError.
-   */
+  /** Creates a verifier that accepts any of the secrets, if any. Throws UnusableSecretError. */
   verifier(secrets: readonly string[]): Verifier;
-  /**
-   * Creates a signer that uses all secrets if the scheme allows several signatures, else the first. Throws
-   * UnusableSecretError.
-   */
+  /** Creates a signer that uses all secrets if the scheme can, else the first. Throws UnusableSecretError. */
   signer(secrets: readonly string[]): Signer;
 }
 

@@ -20,7 +20,6 @@ import {
 import type { RequestHeaders, Scheme, Signer } from './schemes.ts';
 import { standard, standardKeyProblem } from './standard.ts';
 
-/** The location of a value in a request. */
 type Place =
   | { readonly kind: 'header'; readonly name: string }
   | { readonly kind: 'pointer'; readonly pointer: JsonPointer };
@@ -31,9 +30,7 @@ export interface SourceLayout {
   /** Portico's names of events by the sender's names; other events keep the sender's name. */
   readonly events: ReadonlyMap<string, string>;
   readonly data: JsonPointer;
-  /**
-   * The location of the deduplication key, equal in all attempts to deliver one event; undefined for none.
-   */
+  /** Where the deduplication key is, equal in all attempts for one event; undefined for none. */
   readonly dedup: Place | undefined;
 }
 
@@ -51,7 +48,6 @@ export interface SourceSettings extends SourceLayout {
   readonly maxBodyBytes: number | undefined;
 }
 
-/** The value at a location; undefined if there is none. */
 export function valueAtPlace(place: Place, headers: RequestHeaders, body: unknown): unknown {
   return place.kind === 'header' ? headers[place.name] : valueAt(body, place.pointer);
 }
@@ -69,10 +65,7 @@ const templateField = v.pipe(
 
 const { entries, message } = sourceSchemas.hmac;
 
-/**
- * A source of the scheme hmac, with its template parsed. Rules about two fields are skipped while one of them
- * is invalid.
- */
+/** The scheme hmac with its template parsed. Rules about two fields need both to be valid. */
 const hmacSchema = v.pipe(
   v.object({ ...entries, template: v.optional(templateField) }, message),
   v.forward(
@@ -105,10 +98,7 @@ const schemas = { ...sourceSchemas, hmac: hmacSchema };
 
 type ReadSource = InferOutput<(typeof schemas)[SchemeName]>;
 
-/**
- * Reads `webhook.sources`; `path` is its name in messages. Appends one line per problem to `problems`; the
- * result is incomplete if there are any.
- */
+/** Reads `webhook.sources`, named `path`. Appends one line per problem to `problems`. */
 export function readSources(
   value: unknown,
   path: string,
@@ -179,14 +169,12 @@ function layoutOf(source: ReadSource): SourceLayout {
   };
 }
 
-/** The content of a verified request. */
 interface ReadDelivery {
   readonly kind: 'delivery';
   /** The event's name in Portico; null if the request names none. */
   readonly event: string | null;
   /** The sender's name if the source renames the event; otherwise null. */
   readonly senderEvent: string | null;
-  /** The location of the data in the body. */
   readonly pointer: JsonPointer;
   /** The deduplication key, equal for requests that deliver the same event; null without one. */
   readonly dedupKey: string | null;
@@ -260,10 +248,7 @@ export function readSecrets(
   });
 }
 
-/**
- * The problem of an invalid secret of a scheme, phrased to follow the secret's name; undefined if it is
- * valid.
- */
+/** What is wrong with a secret of a scheme, to follow its name; undefined if nothing is. */
 export function secretProblem(scheme: SchemeName, secret: string): string | undefined {
   return scheme === 'standard' ? standardKeyProblem(secret) : textSecretProblem(secret);
 }
@@ -328,10 +313,7 @@ export function defaultLayout(scheme: SchemeName, headerPrefix = 'webhook'): Sou
   return scheme === 'standard' ? { ...layout, dedup: header(`${headerPrefix}-id`) } : layout;
 }
 
-/**
- * Headers of known senders with event names, ids of deliveries and senders, and times. Stripe has all of
- * these in the body.
- */
+/** Headers of known senders with events, ids and times. Stripe has all of these in the body. */
 const KNOWN = [
   // GitHub
   'x-github-event',
@@ -374,10 +356,7 @@ interface HeaderOptions {
   readonly headerPrefix?: string;
 }
 
-/**
- * The headers that deliveries of a source keep: the configured ones, or those that known senders and this
- * source use.
- */
+/** The headers that deliveries of a source keep: the configured ones, or the usual ones. */
 function keptHeadersOf(options: HeaderOptions, { event, dedup }: SourceLayout): readonly string[] {
   const { headers, header, timestampHeader, headerPrefix } = options;
   if (headers !== undefined) return [...new Set(headers)];
@@ -426,10 +405,7 @@ function placed(document: unknown, pointer: JsonPointer, value: unknown): unknow
 
 /** A delivery to send in the form that a source's sender uses. */
 interface UnsignedDelivery extends Pick<Parameters<Signer>[0], 'id' | 'timestamp' | 'body'> {
-  /**
-   * The sender's name of the event. If the layout has the event in the body, the body must already contain
-   * it.
-   */
+  /** The sender's name of the event; already in the body if the layout has it there. */
   readonly event: string;
   /** Additional headers, for schemes that sign some; names in lower case. */
   readonly headers?: Readonly<Record<string, string>>;

@@ -34,10 +34,7 @@ export interface HealthIndicator {
   readonly ttlMs?: number | undefined;
   /** Results are cached only until this signal is aborted. */
   readonly cacheUntil?: AbortSignal | undefined;
-  /**
-   * False if the process can work without it: the status is shown, but does not affect the overall status.
-   * Default true.
-   */
+  /** False if the process can work without it: the overall status then ignores it. Default true. */
   readonly critical?: boolean | undefined;
 }
 
@@ -53,7 +50,6 @@ type BoundedCheck = () => HealthResult | Promise<HealthResult>;
 /** Called with the result and duration (in milliseconds) of each run, at the timeout at the latest. */
 export type OnChecked = (name: string, result: HealthResult, durationMs: number) => void;
 
-/** A check in progress. */
 interface Running {
   readonly since: number;
   readonly outcome: Promise<HealthResult>;
@@ -367,10 +363,7 @@ export class HealthRegistry {
     return this.group(names)();
   }
 
-  /**
-   * Returns a function that runs the named checks concurrently; it never rejects, and takes no longer than
-   * the slowest timeout. It returns the same report object until a result changes.
-   */
+  /** Returns a function that runs the named checks at once, never rejects, and repeats equal reports. */
   group(names: readonly string[]): () => MaybePromise<HealthReport> {
     const members = names.flatMap((name) => this.#members.get(name) ?? []);
     let last: HealthReport | undefined;
@@ -407,15 +400,11 @@ function report(members: readonly Member[], results: readonly HealthResult[]): H
 /** By severity, in the order of Actuator. */
 const ORDER: readonly HealthStatus[] = ['DOWN', 'OUT_OF_SERVICE', 'UP', 'UNKNOWN'];
 
-/** Whether a value is a status. */
 export function isHealthStatus(value: unknown): value is HealthStatus {
   return ORDER.some((status) => status === value);
 }
 
-/**
- * The aggregated status: the worst of the given ones (CONTRACT.md#health-status: DOWN when a check fails); UP
- * for none.
- */
+/** The worst of the given statuses; UP for none (CONTRACT.md#health-status). */
 export function aggregateStatus(statuses: readonly HealthStatus[]): HealthStatus {
   return ORDER.find((status) => statuses.includes(status)) ?? 'UP';
 }

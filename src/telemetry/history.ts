@@ -10,7 +10,6 @@ const RESOLUTIONS = {
   '24h': { every: 80, points: 360 },
 } as const;
 
-/** The names of the windows, the shortest first. */
 export const HISTORY_WINDOWS = Object.keys(RESOLUTIONS) as readonly HistoryWindow[];
 
 type HistoryWindow = keyof typeof RESOLUTIONS;
@@ -27,10 +26,7 @@ export interface HistoryReading {
   >;
 }
 
-/**
- * The recent history of the service, in memory of fixed size. Disposing of it stops its timer, which does not
- * keep the process alive.
- */
+/** The recent history of the service, in memory of fixed size. Disposing of it stops its timer. */
 export class History implements Disposable {
   readonly #sources: readonly Series[];
   readonly #rings: ReadonlyMap<HistoryWindow, HistoryRing>;
@@ -49,12 +45,10 @@ export class History implements Disposable {
     this.#timer = setInterval(() => this.tick(), HISTORY_INTERVAL).unref();
   }
 
-  /** The size of all points, in bytes. */
   get bytes(): number {
     return [...this.#rings.values()].reduce((sum, ring) => sum + ring.bytes, 0);
   }
 
-  /** Takes a reading of all series. */
   tick(): void {
     const now = this.#now();
     for (const ring of this.#rings.values()) ring.tick(now);
@@ -80,7 +74,6 @@ export class History implements Disposable {
 
 /** Turns the readings of a series into one value per point. Each resolution has its own columns. */
 interface HistoryColumn {
-  /** Takes a reading; called at every tick. */
   tick(): void;
   /** The value of the point that ends now and covers `seconds`, or NaN; starts the next point. */
   take(seconds: number): number;
@@ -180,7 +173,6 @@ class HistoryRing {
     this.#since = now;
   }
 
-  /** The size of its arrays, in bytes. */
   get bytes(): number {
     return this.#values.reduce((sum, { byteLength }) => sum + byteLength, this.#times.byteLength);
   }

@@ -8,9 +8,7 @@ import type { LogTail } from './loggers.ts';
 interface LogOptions {
   /** A pino level, or `silent`. */
   readonly level: string;
-  /**
-   * The destination of entries, one JSON line each; default standard output, formatted if it is a terminal.
-   */
+  /** The destination of entries as lines of JSON; default standard output, formatted on a terminal. */
   readonly stream?: DestinationStream | undefined;
   /** Secrets to redact in every line; credentials in headers are always redacted. */
   readonly secrets?: SecretTexts | undefined;
@@ -40,7 +38,6 @@ function stackOf(error: Error): string {
   }
 }
 
-/** Opens the process's log. */
 export async function openLog(options: LogOptions): Promise<Logger> {
   const { level, secrets = { texts: [] }, tail } = options;
   const destination = options.stream ?? standardOutput();
@@ -116,14 +113,10 @@ const MAX_GATHERED = 64 * 1024;
 
 /** A destination that gathers writes; its owner flushes it at the end. */
 interface GatheringStream extends DestinationStream {
-  /** Writes the gathered text now. */
   flushSync(): void;
 }
 
-/**
- * Gathers the writes of one turn of the event loop and passes them on together: under load a system call per
- * entry costs more than the entry.
- */
+/** Passes on the writes of one turn of the event loop together: each system call costs more than an entry. */
 export function gatherWrites(destination: DestinationStream): GatheringStream {
   let gathered = '';
   let scheduled = false;
@@ -222,10 +215,7 @@ const LEVELS: Readonly<Record<string, Style>> = {
   fatal: 'bgRed',
 };
 
-/**
- * Opens a log on the terminal of standard output. Until `begin` it omits entries at level info, because the
- * banner shows their content.
- */
+/** Opens a log on the terminal. Until `begin` it omits level info, because the banner shows that. */
 export function terminalLog(): TerminalLog {
   const paint = paintFor(process.stdout);
   let begun = false;

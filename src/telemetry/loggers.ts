@@ -45,10 +45,7 @@ export class Loggers implements Disposable {
     this.#named.set(ROOT, { logger: root, lasting: undefined, temporary: undefined });
   }
 
-  /**
-   * The logger of a part of the service, which adds its name to every entry; the same object for the same
-   * name.
-   */
+  /** The logger of a part of the service, which names itself in every entry; one object per name. */
   child(name: string): Logger {
     let child = this.#children.get(name);
     if (child === undefined) {
@@ -59,7 +56,6 @@ export class Loggers implements Disposable {
     return child;
   }
 
-  /** Adds a logger. Throws TypeError if the name is taken. */
   add(name: string, logger: Leveled): void {
     if (this.#named.has(name)) throw new TypeError(`The logger ${name} exists already`);
     this.#named.set(name, { logger, lasting: undefined, temporary: undefined });
@@ -79,10 +75,7 @@ export class Loggers implements Disposable {
     return { configured, effective: configured ?? this.#rootLevel(), until: named.temporary?.until };
   }
 
-  /**
-   * Sets or removes a level. With `forMs`, in milliseconds and at most 24 days, the previous level is
-   * restored afterwards. Ignores an unknown name.
-   */
+  /** Sets or removes a level, with `forMs` (at most 24 days) for a time. Ignores an unknown name. */
   setLevel(name: string, level: LogLevel | undefined, forMs?: number): void {
     const named = this.#named.get(name);
     if (named === undefined) return;

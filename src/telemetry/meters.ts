@@ -1,14 +1,8 @@
-/**
- * Eight buckets for each power of two microseconds, up to 18 minutes, so a bucket's width is at most an
- * eighth of its value.
- */
+/** Eight buckets for each power of two microseconds: a width of at most an eighth of the value. */
 const BUCKETS = 232;
 const MAX_MICROSECONDS = 2 ** 31 - 1;
 
-/**
- * Counts durations finely enough for percentiles over any interval: readers subtract two copies of the
- * counts.
- */
+/** Counts durations finely enough for percentiles over the interval between two copies of the counts. */
 export class LatencyHistogram {
   readonly counts = new Float64Array(BUCKETS);
 
@@ -20,10 +14,7 @@ export class LatencyHistogram {
   }
 }
 
-/**
- * A percentile, in milliseconds, of the durations counted between two copies of the counts; NaN if there are
- * none. `share` is from 0 to 1.
- */
+/** A percentile (0 to 1) in milliseconds of the durations between two copies; NaN if there are none. */
 export function percentileBetween(before: Float64Array, after: Float64Array, share: number): number {
   let total = 0;
   for (let i = 0; i < after.length; i++) total += (after[i] ?? 0) - (before[i] ?? 0);
@@ -50,7 +41,6 @@ function middleOf(bucket: number): number {
   return (8 + (bucket & 7) + 0.5) * width;
 }
 
-/** Counts events and their durations. */
 export class Timer implements Series {
   readonly tags: readonly Tag[];
   readonly bucketCounts: Float64Array | undefined;
@@ -93,10 +83,7 @@ export class Timer implements Series {
 /** Length of a window, in milliseconds. */
 const WINDOW = 60_000;
 
-/**
- * Counts the time windows of maxima, so that a hot path compares two numbers instead of reading the clock.
- * Its timer does not keep the process alive.
- */
+/** Numbers the windows of maxima, so that hot paths read no clock. Does not keep the process alive. */
 export class MetricWindow implements Disposable {
   #number = 0;
   readonly #timer = setInterval(() => this.advance(), WINDOW).unref();
@@ -105,7 +92,6 @@ export class MetricWindow implements Disposable {
     return this.#number;
   }
 
-  /** Starts the next window. */
   advance(): void {
     this.#number++;
   }
@@ -149,7 +135,6 @@ class RecentMax {
   }
 }
 
-/** The kind of a measurement. */
 export type Statistic = 'COUNT' | 'TOTAL_TIME' | 'MAX' | 'VALUE';
 
 /** A number of a series; times are in seconds. */
@@ -173,7 +158,6 @@ export interface Series {
   readonly bucketCounts?: ArrayLike<number> | undefined;
 }
 
-/** A meter as exporters see it. */
 export interface Meter {
   /** Lower-case words joined by dots, such as `http.server.requests`. */
   readonly name: string;

@@ -10,7 +10,6 @@ interface MetricsOptions {
 
 type SomeOptions = MeterOptions & Omit<TimerOptions, 'description'> & { readonly tags?: readonly string[] };
 
-/** A meter together with its series. */
 interface Declared<S extends Series> {
   readonly meter: Meter;
   readonly table: SeriesTable<S>;
@@ -25,7 +24,6 @@ const OVERFLOWS = 'meters.overflow';
  * another kind of meter has.
  */
 export class Metrics implements Disposable {
-  /** The time windows of the maxima. */
   readonly window = new MetricWindow();
   readonly #maxSeries: number;
   readonly #log: Pick<BaseLogger, 'warn'> | undefined;
@@ -41,10 +39,7 @@ export class Metrics implements Disposable {
     this.#log = log;
   }
 
-  /**
-   * Declares a counter. With `read`, its value is kept elsewhere, must never decrease, and is read on each
-   * measurement.
-   */
+  /** Declares a counter. With `read` its value, which must never decrease, is kept elsewhere. */
   counter<const Keys extends readonly [string, ...string[]]>(
     name: string,
     options: MeterOptions & WithTags<Keys>,
@@ -76,10 +71,7 @@ export class Metrics implements Disposable {
     return handleOf(declared, (tags) => new Timer(tags, this.window, options.buckets));
   }
 
-  /**
-   * Declares a gauge, whose value is read on each measurement. Several gauges can share a name with different
-   * tags.
-   */
+  /** Declares a gauge, read on each measurement. Gauges with different tags can share a name. */
   gauge(name: string, options: ObservedOptions, read: () => number): void {
     this.#observe('gauge', name, options, read);
   }
@@ -90,12 +82,10 @@ export class Metrics implements Disposable {
     return this.#names;
   }
 
-  /** The meter of that name; undefined if there is none. */
   meter(name: string): Meter | undefined {
     return this.#meters.get(name);
   }
 
-  /** All meters, sorted by name. */
   *meters(): Iterable<Meter> {
     for (const name of this.names()) {
       const meter = this.#meters.get(name);
@@ -255,10 +245,7 @@ class SeriesTable<S extends Series> {
     return this.#series.get(JSON.stringify(overflow)) ?? this.#add(overflow, create);
   }
 
-  /**
-   * Adds a series with these tag values; drops it beyond the limit, since readings cannot be merged. Throws
-   * MeterError if it exists already.
-   */
+  /** Adds a series with these tags, except beyond the limit. Throws MeterError if it exists already. */
   addNew(values: readonly string[], create: CreateSeries<S>): void {
     if (this.#series.has(JSON.stringify(values))) {
       throw new MeterError(`The series with these tags exists already: ${values.join(', ')}`);
@@ -286,7 +273,6 @@ interface ObservedOptions extends MeterOptions {
   readonly tags?: Readonly<Record<string, string>>;
 }
 
-/** The description of a timer, which measures seconds. */
 interface TimerOptions {
   readonly description: string;
   /** Upper bounds of the histogram buckets in seconds, ascending; default none. */
@@ -325,7 +311,6 @@ const UNIT = /^[a-z][a-z0-9]*(?:_[a-z0-9]+)*$/;
 /** Labels that Prometheus reserves. */
 const RESERVED = ['le', 'quantile'];
 
-/** Checks the names of a meter. Throws MeterError. */
 function checkNames(
   name: string,
   unit: string | undefined,

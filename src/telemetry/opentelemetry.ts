@@ -212,10 +212,7 @@ const METHODS = new Set([
   'QUERY',
 ]);
 
-/**
- * Creates spans for a door's requests that carry a trace or are sampled, with the attributes of the semantic
- * conventions for HTTP servers.
- */
+/** Creates spans for requests that carry a trace or are sampled, by the conventions for HTTP servers. */
 export function requestSpans(api: OpenTelemetryApi, door: string, isChosen: () => boolean): RequestTracing {
   const tracer = api.trace.getTracer(SCOPE);
   const { SERVER } = api.SpanKind;

@@ -131,7 +131,6 @@ export class ExchangeLog {
     this.#next = (this.#next + 1) % this.#capacity;
   }
 
-  /** Records the exchanges of a Fastify instance. Call it before the instance is ready. */
   listen(app: FastifyInstance): void {
     app.addHook('onResponse', (_request, reply, done) => {
       this.record(exchangeOf(reply));
@@ -139,7 +138,6 @@ export class ExchangeLog {
     });
   }
 
-  /** The recorded exchanges, latest first. */
   latest(): readonly RecordedExchange[] {
     return [...this.#ring.slice(0, this.#next).reverse(), ...this.#ring.slice(this.#next).reverse()];
   }

@@ -68,10 +68,7 @@ export function replayPlan(options: Pick<WebhookOptions, 'handlers' | 'sources' 
   return createReplayPlan(readWork(options));
 }
 
-/**
- * The numeric settings `webhook.*` and `limits.webhook.*` of the service; the plugin has them under the same
- * names with the same defaults.
- */
+/** The settings `webhook.*` and `limits.webhook.*`, under the same names with the same defaults. */
 const NUMBERS = [
   'attempts',
   'timeout',
@@ -95,19 +92,13 @@ type WebhookNumbers = Readonly<Record<(typeof NUMBERS)[number], number>>;
 export interface WebhookOptions extends Partial<WebhookNumbers> {
   /** The store of deliveries. Its database must stay open until the application has closed. */
   readonly inbox: Inbox;
-  /**
-   * Handlers of deliveries, by either name of the event; default none, which stores deliveries for a later
-   * replay.
-   */
+  /** Handlers by either name of the event; default none, which stores deliveries for a later replay. */
   readonly handlers?: Readonly<Record<string, DeliveryHandler | HandlerSpec>>;
   /** Signed senders by name, each at /webhook/<name>; default none. */
   readonly sources?: SourcesConfig;
   /** Forward addresses by name; default none. */
   readonly forward?: ForwardsConfig;
-  /**
-   * Alerts about dead deliveries; default none. The threshold of the health check is an argument of
-   * `backlogCheck`.
-   */
+  /** Alerts about dead deliveries; default none. `backlogCheck` has the threshold of the health check. */
   readonly alerts?: AlertsConfig;
   /** Schedules, which store deliveries periodically, by name; default none. */
   readonly schedules?: SchedulesConfig;

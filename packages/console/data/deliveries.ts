@@ -85,10 +85,7 @@ export function listQuery(query: URLSearchParams, more: Readonly<Record<string, 
   return `deliveries?${new URLSearchParams([...given, ...Object.entries(more)])}`;
 }
 
-/**
- * Collects all matching deliveries, page by page; `onFound` gets their number so far. Ends early when the
- * signal is aborted.
- */
+/** Collects all matches page by page; `onFound` gets their number so far. The signal ends it early. */
 export async function collect(
   query: URLSearchParams,
   isWanted: (row: DeliveryRow) => boolean,

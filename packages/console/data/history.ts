@@ -28,9 +28,7 @@ const LENGTHS: Readonly<Record<string, number>> = { '15m': 900_000, '3h': 10_800
 /** The span of a window up to now, in milliseconds. */
 export const lengthOf = (window: string) => LENGTHS[window] ?? 900_000;
 
-/**
- * The history of a window. The finest window grows by the samples of the stream; the others are read again.
- */
+/** The history of a window. The stream extends the finest one; the others are read again. */
 export function useHistory(window: string) {
   const isLive = window === '15m';
   const read = useData<HistoryData>(`history?window=${window}`, isLive ? undefined : 30_000);

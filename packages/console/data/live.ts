@@ -1,9 +1,6 @@
 import { useEffect, useRef } from 'react';
 
-/**
- * The endpoints of the console, relative to its page, so that it also works behind a proxy that adds a
- * prefix.
- */
+/** The console's endpoints, relative to its page, so that they work behind a proxy's prefix. */
 export const API = `${location.pathname.replace(/\/$/, '')}/api/`;
 
 /** The state of the connection to the service. */
@@ -36,10 +33,7 @@ export function watchConnection(watcher: (connection: Connection) => void): () =
   return () => watchers.delete(watcher);
 }
 
-/**
- * Receives the events of some topics while the tab is visible, and resumes after an interruption. `topics`
- * are separated by commas.
- */
+/** Receives the events of topics (`a,b`) while the tab is visible, and resumes after an interruption. */
 export function useLive(topics: string, handlers: LiveHandlers, after = ''): void {
   const current = useRef(handlers);
   current.current = handlers;

@@ -14,10 +14,7 @@ const MIN_INTERVAL = 2_000;
 /** Timers may fire slightly early, in milliseconds. */
 const TOLERANCE = 50;
 
-/**
- * Reads an endpoint, and again at an interval while the tab is visible. While the endpoint fails, the last
- * value stays. An undefined path reads nothing.
- */
+/** Reads an endpoint, repeatedly while the tab is visible. A failure keeps the last value. */
 export function useData<T>(path: string | undefined, every?: number): Data<T> {
   const [state, setState] = useState<{ path?: string | undefined; value?: T; error?: ApiError }>({});
   const [round, setRound] = useState(0);

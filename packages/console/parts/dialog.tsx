@@ -1,9 +1,6 @@
 import { type ReactNode, useId, useLayoutEffect, useRef } from 'react';
 
-/**
- * A modal dialog with a form, open while it is mounted. Enter submits the form. When the dialog closes, the
- * focus returns to where it was.
- */
+/** A modal dialog with a form, open while mounted; afterwards the focus returns to where it was. */
 export function Dialog({
   title,
   submit,

@@ -9,10 +9,7 @@ import { type Database, databaseAt } from '../../sql/database.ts';
 import { openDatabase } from '../../sql/open.ts';
 import { UsageError } from '../command.ts';
 
-/**
- * Opens the existing database of a configuration for the command `topic`. Rejects with UsageError or
- * DatabaseOpenError.
- */
+/** Opens a configuration's existing database for `topic`. Rejects with UsageError or DatabaseOpenError. */
 export async function openExisting({ settings }: Config, topic: string): Promise<Database> {
   const misuse = (problem: string) => new UsageError([problem], topic);
   const url = settings['database.url'];

@@ -143,10 +143,7 @@ function checkSelection(args: CommandArguments, filter: DeliveryFilter): void {
   }
 }
 
-/**
- * Counts the matching deliveries and asks for confirmation; returns the exit code if the user interrupts or
- * declines.
- */
+/** Counts the matches and asks for confirmation; returns the exit code if the user declines. */
 async function choose(
   action: ActionName,
   log: DeliveryLog,
@@ -181,11 +178,8 @@ async function countMatching(pages: Pages, io: CommandIo, signal: AbortSignal): 
 /** Lists of ids; on SQLite each list is one transaction. */
 type Batches = Iterable<readonly string[]> | AsyncIterable<readonly string[]>;
 
-/** The result of a bulk operation. */
 interface BulkResult {
-  /** Number of deliveries that were changed. */
   readonly done: number;
-  /** Number of deliveries that were not changed, by reason. */
   readonly refused: ReadonlyMap<Refusal, number>;
   /** The first 10,000 of these. */
   readonly examples: readonly { readonly id: string; readonly reason: Refusal }[];
@@ -244,9 +238,7 @@ async function runBulk(
 
 /** Maximum number of deliveries in one batch, which is one transaction. */
 const MAX_DELIVERIES = 100;
-/**
- * Maximum size of a batch in bytes: all its bodies are in memory at once. A larger delivery is its own batch.
- */
+/** Maximum bytes of a batch, whose bodies are in memory; a larger delivery is its own batch. */
 const MAX_BYTES = 8 * 1024 * 1024;
 /** Number of ids in a batch of deliveries of unknown size. */
 const NAMED = 10;
@@ -254,10 +246,7 @@ const NAMED = 10;
 /** Deliveries, page by page, oldest first. */
 type Pages = AsyncIterable<readonly DeliverySummary[]>;
 
-/**
- * Selects the deliveries that match a filter, up to the newest one now; later arrivals are not part of it.
- * Each call of the returned function reads them again.
- */
+/** Selects the matches up to the newest one now; each call of the result reads them again. */
 async function select(
   log: DeliveryLog,
   filter: DeliveryFilter,
@@ -301,7 +290,6 @@ function* namedBatches(ids: ReadonlySet<string>): Iterable<readonly string[]> {
 /** The outcome of a bulk operation, and how to print it. */
 interface BulkReport {
   readonly action: ActionName;
-  /** Number of deliveries that were named or matched. */
   readonly matched: number;
   readonly result: BulkResult;
   /** Whether the user named them by id: then an unchanged delivery is a failure. */

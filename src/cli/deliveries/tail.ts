@@ -75,10 +75,7 @@ async function newestArrival(log: DeliveryLog): Promise<number> {
 /** Yields the deliveries that are new since the last call. */
 type Follow = () => AsyncIterable<readonly DeliverySummary[]>;
 
-/**
- * Yields every delivery once, as it arrives. It filters here rather than in the query, so that the cursor
- * passes each delivery once.
- */
+/** Yields every delivery once, as it arrives; filters here, so that the cursor passes all of them. */
 function followArrivals(log: DeliveryLog, { event, source }: DeliveryFilter, start: number): Follow {
   let after = start;
   return async function* () {

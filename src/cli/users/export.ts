@@ -121,7 +121,6 @@ const PRIVATE = 0o600;
 /** How far an export has come. */
 interface ExportPosition {
   readonly format: ExportFormat;
-  /** The size of the file, in bytes. */
   readonly bytes: number;
   readonly users: number;
   /** The id of the last user in the file, and of the last user to export. */

@@ -112,9 +112,7 @@ async function positionOf(
   return key === undefined ? undefined : { key: `cli ${key}`, ...(await users.beginImport(`cli ${key}`)) };
 }
 
-/**
- * Leaves the database to a service's writes for as long as each batch took; the next batch is read meanwhile.
- */
+/** Leaves the database to a service's writes for as long as each batch took. */
 function considerate(users: DatabaseUserStore): Pick<DatabaseUserStore, 'importUsers' | 'importAll'> {
   let free = Promise.resolve();
   return {

@@ -35,10 +35,7 @@ const current = new AsyncLocalStorage<Attempt>();
 
 const DONE: Outcome = { kind: 'done' };
 
-/**
- * One attempt at a job. Most targets return synchronously, so the timer and the promise that asynchronous
- * ones need are created only on demand.
- */
+/** One attempt at a job. Timer and promise exist only for asynchronous targets: most are synchronous. */
 export class Attempt {
   readonly job: ClaimedJob;
   /** The position of the job in a run of jobs with the same order key. */
@@ -115,10 +112,7 @@ export class Attempt {
     return this.#traced(ended);
   }
 
-  /**
-   * Aborts the attempt because another process may have its job; returns false if it was aborted for this
-   * already.
-   */
+  /** Aborts the attempt because another process may have its job; false if that has happened already. */
   loseLease(): boolean {
     if (this.#leaseLost) return false;
     this.#leaseLost = true;
@@ -147,9 +141,7 @@ export class Attempt {
     this.#abort.abort(error);
   };
 
-  /**
-   * The result for an error of the target. A lost lease and failures not caused by the delivery do not count.
-   */
+  /** The result for an error of the target. A lost lease and other processes' faults do not count. */
   #thrown(error: unknown): Ended {
     return this.#leaseLost || error instanceof UncountedError ? RELEASED : this.#failure(error);
   }
@@ -203,10 +195,7 @@ export class Attempt {
   }
 }
 
-/**
- * Attempts at older deliveries start a new linked trace, because trace backends have closed the first one.
- * Milliseconds.
- */
+/** Attempts at older deliveries, in milliseconds, start a new linked trace: backends closed the first. */
 const MAX_AGE = 3_600_000;
 
 /**
@@ -278,10 +267,7 @@ function clientAttributes({ origin, pathname, hostname, port, protocol }: URL) {
   };
 }
 
-/**
- * Wraps a target so that it continues the trace of each delivery; the wrapped `run` gets the context of its
- * own span.
- */
+/** Wraps a target so that it continues each delivery's trace; `run` gets the context of its own span. */
 export type TraceTarget = (target: Target, about: TargetAbout) => Target;
 
 /** What spans record about a target. */

@@ -52,10 +52,7 @@ export class ClaimRateLimit {
     this.#pausedUntil = Math.max(this.#pausedUntil, this.#now() + time);
   }
 
-  /**
-   * Calls `wake` once attempts may start again, replacing any earlier callback; returns the wait in
-   * milliseconds.
-   */
+  /** Calls `wake` once attempts may start again, instead of earlier callbacks; returns the wait in ms. */
   onFree(wake: () => void): number {
     const wait = this.#wait();
     clearTimeout(this.#timer);

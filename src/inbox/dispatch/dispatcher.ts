@@ -16,16 +16,11 @@ interface DispatcherOptions {
   readonly inbox: Inbox;
   readonly targets: readonly Target[];
   readonly events: WorkerEvents;
-  /**
-   * Length of a lease in milliseconds, after which other processes claim the jobs of a crashed one. Default:
-   * 5,000.
-   */
+  /** Length of a lease in milliseconds, after which other processes claim its jobs. Default: 5,000. */
   readonly lease?: number;
   /** Interval of the polls for due jobs in milliseconds. Default: 500. */
   readonly interval?: number;
-  /**
-   * Maximum total size of the bodies of running attempts in bytes, plus one body per target. Default: 64 MiB.
-   */
+  /** Maximum bytes of the bodies of running attempts, plus one body per target. Default: 64 MiB. */
   readonly maxBytes?: number;
   /** Shares the time of the event loop with the doors. Default: one that uses the clocks of this process. */
   readonly share?: HandlingShare;
@@ -88,10 +83,7 @@ export class Dispatcher {
     this.#workers.get(target)?.wake();
   }
 
-  /**
-   * Stores a delivery, as `Inbox.append` does. Its jobs start without a claim if their workers keep up;
-   * otherwise they are claimed.
-   */
+  /** Stores a delivery as `Inbox.append` does. Its jobs start without a claim if their workers keep up. */
   append(delivery: NewDelivery): Promise<Appended> {
     this.#share.acknowledged();
     if (delivery.jobs.length === 0) return this.#inbox.append(delivery);
@@ -177,10 +169,7 @@ export class Dispatcher {
     }
   }
 
-  /**
-   * Lets at most one quarantined job run in this process, so that a job that ends the process takes no other
-   * with it.
-   */
+  /** Lets at most one quarantined job run, so that one that ends the process takes no other with it. */
   async #wakeForQuarantined(targets: readonly string[]): Promise<void> {
     if ([...this.#workers.values()].some(({ hasQuarantined }) => hasQuarantined)) return;
     const due = await this.#inbox.dueQuarantined(targets);
@@ -193,10 +182,7 @@ export class Dispatcher {
 /** Longer host names are cut, in characters. */
 const MAX_HOST = 64;
 
-/**
- * A name for this process in leases and attempts: host name and process id for people, and a random part that
- * makes it unique, because containers can share both.
- */
+/** The name of this process in leases; the random part makes it unique, since containers share the others. */
 function processName(): string {
   return `${hostname().slice(0, MAX_HOST)}:${process.pid}:${randomBytes(6).toString('hex')}`;
 }

@@ -21,10 +21,7 @@ const MAX_CREDIT = 20;
 /** How much time handling may owe, in milliseconds, however much a handler has used. */
 const MAX_DEBT = 100;
 
-/**
- * Starts attempts until `end`, by `performance.now()`, and returns their number. Requests another turn if
- * needed.
- */
+/** Starts attempts until `end`, by `performance.now()`; returns their number. Requests a turn if needed. */
 type BeginAttempts = (end: number) => number;
 
 /** The clocks that regulate the share, in milliseconds. */
@@ -133,10 +130,7 @@ export class HandlingShare implements Disposable {
     return this.#budget < 0 ? Math.max(1, Math.ceil(-this.#budget / this.#share)) : 0;
   }
 
-  /**
-   * Updates the share. This thread's time outside turns is divided between acknowledgements and the other
-   * costs of jobs, in proportion to their numbers.
-   */
+  /** Updates the share: time outside turns is divided between acknowledgements and jobs by their numbers. */
   #look(now: number): void {
     const elapsed = now - this.#lookedAt;
     if (elapsed < LOOK) return;
@@ -154,10 +148,7 @@ export class HandlingShare implements Disposable {
   }
 }
 
-/**
- * The clocks of this process. If its threads use all of its cores, the event loop does not count as idle even
- * while it waits for the writing thread.
- */
+/** The clocks of this process. If its threads use all cores, the event loop does not count as idle. */
 function ownClocks(): Clocks {
   const cores = availableParallelism();
   let idle = 0;

@@ -152,10 +152,7 @@ export class Heartbeat {
   readonly #interval: number;
   /** Calls `beat` at the interval. */
   readonly task: PeriodicTask;
-  /**
-   * The unbroken series of this process's heartbeats: the first and the last, in milliseconds since the
-   * epoch.
-   */
+  /** The unbroken series of this process's heartbeats: the first and the last, in ms since the epoch. */
   #series: { readonly first: number; readonly last: number } | undefined;
 
   constructor(options: HeartbeatOptions) {

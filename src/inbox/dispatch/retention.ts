@@ -9,14 +9,9 @@ interface RetentionOptions {
    * never.
    */
   readonly maxAge: number;
-  /**
-   * While the inbox is larger than this many bytes, settled deliveries are removed, those that ended first
-   * first; 0: never.
-   */
+  /** Above this many bytes settled deliveries are removed, those that ended first first; 0: never. */
   readonly maxBytes: number;
-  /**
-   * Dedup keys of removed deliveries are remembered this long after receipt, in milliseconds; 0: not at all.
-   */
+  /** How long dedup keys of removed deliveries are remembered after receipt, in milliseconds; 0: not. */
   readonly dedupAge: number;
   /** Interval of the removals in milliseconds. Default: one minute. */
   readonly interval?: number;
@@ -35,10 +30,7 @@ const MAX_KEYS = 1_000_000;
 /** Pause between two steps in milliseconds, which lets other writes go first. */
 const PAUSE = 4;
 
-/**
- * Removes old deliveries at an interval. Open deliveries are never removed, dead and unhandled ones only by
- * age.
- */
+/** Removes old deliveries at an interval; open ones never, dead and unhandled ones only by age. */
 export function retention(options: RetentionOptions): PeriodicTask {
   const { interval = 60_000, onPruned, onError } = options;
   const task: PeriodicTask = new PeriodicTask(interval, () =>

@@ -37,10 +37,7 @@ export interface Target {
   readonly backoff: BackoffOptions;
   /** Resources shared by targets go to higher priorities first. Default: 0. */
   readonly priority?: number;
-  /**
-   * Limits how many attempts may start. Default: as many as there are slots. Jobs of a limited target are not
-   * prefetched.
-   */
+  /** Limits how many attempts may start, without prefetching. Default: as many as there are slots. */
   readonly rateLimit?: ClaimRateLimit;
 }
 

@@ -49,16 +49,11 @@ interface EndedAttempt extends Ended {
 
 /** If a claim leaves less than this of its share, in bytes, the next body may not have fit. */
 const LARGE_BODY = 25 * 1024 * 1024;
-/**
- * Quarantined jobs of other targets wait at most this long for the rate limit of a target, in milliseconds.
- */
+/** Quarantined jobs of other targets wait at most this long for a target's rate limit, in milliseconds. */
 const LONG_WAIT = 1_000;
 /** Maximum size of the next body in a run, in bytes, unless the previous body was larger. */
 const NEXT_BODY = 1024 * 1024;
-/**
- * Maximum number of jobs with one order key that run in succession without a claim; then other due jobs get
- * their turn.
- */
+/** Maximum jobs with one order key that run in succession without a claim, before other due jobs. */
 const MAX_RUN = 32;
 
 /** A job with this many crashes is dead. */
@@ -88,10 +83,7 @@ export class Worker {
   #claiming: Promise<void> | undefined;
   /** Whether there may be a job to claim. */
   #pending = false;
-  /**
-   * Whether the last claim or poll left no job to claim; false while a claim waits for a rate limit or for
-   * bytes.
-   */
+  /** Whether the last claim or poll left no job; false while a claim waits for a rate limit or for bytes. */
   #isCaughtUp = false;
   /** The quarantined job that this worker runs, or `wanted` if it is to claim one. */
   #quarantined: 'none' | 'wanted' | Attempt = 'none';
@@ -133,10 +125,7 @@ export class Worker {
     this.#isCaughtUp = !this.#pending && this.#claiming === undefined;
   }
 
-  /**
-   * Reserves a slot for a job that is about to be stored, with a body of `size` bytes. Undefined if there is
-   * no slot, or if an earlier job may be waiting.
-   */
+  /** Reserves a slot for a job to store with a body of `size` bytes; undefined if it has to wait. */
   reserve(size: number): Slot | undefined {
     const { target, lease, bytes } = this.#options;
     if (this.#stopped || !this.#isCaughtUp || this.#pending || this.#claiming !== undefined) return undefined;
@@ -163,10 +152,7 @@ export class Worker {
     };
   }
 
-  /**
-   * Stops claiming, releases jobs that have not started, and waits for running attempts; `deadline` aborts
-   * them.
-   */
+  /** Stops claiming, releases waiting jobs and waits for running ones, which `deadline` aborts. */
   async stop(deadline: AbortSignal): Promise<void> {
     this.#stopped = true;
     const release = () => {
@@ -178,10 +164,7 @@ export class Worker {
     deadline.removeEventListener('abort', release);
   }
 
-  /**
-   * Ends all attempts because the process ends unexpectedly. `culprit` fails with `error` and all others are
-   * released; if the culprit is unknown, each attempt counts as a crash.
-   */
+  /** Ends all attempts: `culprit` fails with `error`, others are released, or crash if it is unknown. */
   async crash(error: unknown, culprit: Attempt | undefined): Promise<void> {
     this.#stopped = true;
     for (const attempt of this.#begun()) {
@@ -416,10 +399,7 @@ export class Worker {
     if (this.#pending) this.wake();
   }
 
-  /**
-   * Records the end of a job with an order key and continues with the next job of the key. Resolves to false
-   * if the lease was lost.
-   */
+  /** Records the end of a job with an order key and starts the key's next; false if the lease was lost. */
   async #finish({ job, nth }: Attempt, outcome: Extract<Outcome, { readonly kind: 'done' | 'dead' }>) {
     const { inbox, target, owner, lease, bytes } = this.#options;
     const mayGoOn = nth < MAX_RUN && !this.#stopped && target.rateLimit?.free !== 0;

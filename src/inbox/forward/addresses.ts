@@ -63,9 +63,7 @@ export class HostResolver implements Disposable {
     this.#slots = slots;
   }
 
-  /**
-   * The addresses of a host, at least one. Rejects with AttemptError, or with NotSentError after `dispose`.
-   */
+  /** The addresses of a host, at least one. Rejects with AttemptError, or NotSentError after `dispose`. */
   resolve(host: string): Promise<Addresses> {
     if (this.#closed) return Promise.reject(new NotSentError(host));
     const known = this.#lookups.get(host);
@@ -281,10 +279,7 @@ const NETWORKS: readonly (readonly [network: string, prefix: number, family: 'ip
 const list = new BlockList();
 for (const [network, prefix, family] of NETWORKS) list.addSubnet(network, prefix, family);
 
-/**
- * Whether an address is outside the public Internet, such as loopback or private; true for any text but an IP
- * address.
- */
+/** Whether an address is not on the public Internet; true for any text but an IP address. */
 export function isPrivateAddress(address: string): boolean {
   const plain = address.replace(/%.*$/, '');
   if (isIPv4(plain)) return list.check(plain, 'ipv4');

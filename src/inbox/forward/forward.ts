@@ -23,9 +23,7 @@ export function forwardTargetName(name: string): string {
 /** Status codes for which `Retry-After` is honoured. */
 const RETRYABLE: ReadonlySet<number> = new Set([408, 425, 429, 502, 503, 504]);
 
-/**
- * Status codes about the receiver rather than one delivery: their `Retry-After` pauses all deliveries to it.
- */
+/** Statuses about the receiver, not one delivery: their `Retry-After` pauses all deliveries to it. */
 const PAUSING: ReadonlySet<number> = new Set([429, 503]);
 
 interface ForwardOptions {
@@ -229,10 +227,7 @@ const MAX_EXCERPT_WAIT = 500;
 /** Maximum size of the kept part of an answer, in bytes. */
 const MAX_ANSWER = 1_024;
 
-/**
- * The first kilobyte of a reply as text, or what has arrived when the reply ends, fails or is too slow. Never
- * rejects.
- */
+/** The first kilobyte of a reply as text, or what arrived before it ended or was too slow. Never rejects. */
 function replyExcerpt(reply: IncomingMessage): Promise<string> {
   const { promise, resolve } = Promise.withResolvers<string>();
   const chunks: Buffer[] = [];
@@ -257,9 +252,7 @@ function replyExcerpt(reply: IncomingMessage): Promise<string> {
 /** Maximum wait that a receiver can request, in milliseconds. */
 const MAX_RETRY_AFTER = 24 * 60 * 60 * 1_000;
 
-/**
- * Parses Retry-After (RFC 9110 10.2.3), seconds or a date, to milliseconds from `now`; undefined if invalid.
- */
+/** Parses Retry-After (RFC 9110 10.2.3) to milliseconds from `now`; undefined if invalid. */
 export function retryAfterMs(header: string | undefined, now: number): number | undefined {
   if (header === undefined) return undefined;
   const wait = /^\d{1,10}$/.test(header) ? Number(header) * 1_000 : Date.parse(header) - now;

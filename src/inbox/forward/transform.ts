@@ -22,10 +22,7 @@ interface Sent {
 /** Transforms a claimed delivery. Rejects if that fails, and once the signal aborts. */
 type Transformer = (job: ClaimedJob, unchanged: Sent, signal: AbortSignal) => Promise<Sent>;
 
-/**
- * Compiles a transformation. Its body may be as large as the received one or `maxBodyBytes`, whichever is
- * larger.
- */
+/** Compiles a transformation; its body is limited to `maxBodyBytes` or the received size, if larger. */
 export function transformer(transform: DeliveryTransform | TransformData, maxBodyBytes: number): Transformer {
   const run = typeof transform === 'function' ? transform : dataTransform(transform);
   return async ({ delivery, attempt }, unchanged, signal) => {
@@ -148,9 +145,7 @@ function picker(pointers: NonNullable<TransformData['body']>): (body: unknown) =
   return (body) => Object.fromEntries(members.map(([name, pointer]) => [name, valueAt(body, pointer)]));
 }
 
-/**
- * Headers of the connection and the transfer (RFC 9110), in lower case; they are specific to each request.
- */
+/** Headers of the connection and the transfer (RFC 9110), in lower case, which belong to one request. */
 export const CONNECTION_HEADERS: readonly string[] = [
   'connection',
   'content-length',
@@ -167,10 +162,7 @@ export const CONNECTION_HEADERS: readonly string[] = [
 /** Returns the header value for a delivery; undefined if the delivery lacks a value for a placeholder. */
 type HeaderTemplate = (delivery: ReceivedDelivery) => string | undefined;
 
-/**
- * Parses a template with the placeholders `{id}`, `{event}`, `{senderEvent}`, `{source}` and `{/pointer}`
- * (into the body); undefined if it is invalid.
- */
+/** Parses a template with `{id}`, `{event}`, `{senderEvent}`, `{source}` and `{/pointer}` into the body. */
 function headerTemplate(text: string): HeaderTemplate | undefined {
   const parts: HeaderTemplate[] = [];
   // With a capturing group, `split` alternates texts and placeholders.

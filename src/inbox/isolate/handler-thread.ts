@@ -93,10 +93,7 @@ port.on('message', (order: Order) => {
 });
 report({ kind: 'ready' });
 
-/**
- * The handlers of a configuration module. This thread imports it because functions cannot be sent between
- * threads.
- */
+/** The handlers of a configuration module; functions cannot be sent between threads. */
 async function importHandlers(file: string): Promise<ReadonlyMap<string, HandlerSpec>> {
   const name = basename(file);
   const imported = await importModule({ path: file, name });
@@ -108,9 +105,7 @@ async function importHandlers(file: string): Promise<ReadonlyMap<string, Handler
   return handlers;
 }
 
-/**
- * The log of one delivery in a worker thread: `send` passes entries to the main thread, which writes them.
- */
+/** The log of one delivery in a worker thread; `send` passes its entries to the main thread. */
 function threadLog(bindings: object, send: (entry: Entry) => void): HandlerLog {
   const method = (level: keyof HandlerLog): HandlerLog['info'] => {
     return (first: unknown, second?: string) => {

@@ -6,10 +6,7 @@ import type { HandlerSpec } from '../config.ts';
 import type { ClaimedJob, HandlerLog } from '../delivery.ts';
 import { AttemptError, type Target, UncountedError } from '../dispatch/target.ts';
 
-/**
- * Maximum number of threads of a handler without its own concurrency: each thread has a JavaScript engine in
- * memory.
- */
+/** Maximum threads of a handler without its own concurrency; each has a JavaScript engine in memory. */
 const MAX_THREADS = 4;
 
 interface IsolationDefaults {
@@ -18,9 +15,7 @@ interface IsolationDefaults {
   readonly concurrency: number;
 }
 
-/**
- * Completes handlers: each gets an explicit `isolate` and, if isolated, a concurrency, its number of threads.
- */
+/** Gives each handler an explicit `isolate` and, if isolated, a concurrency: its number of threads. */
 export function withIsolation(
   handlers: ReadonlyMap<string, HandlerSpec>,
   defaults: IsolationDefaults,
@@ -34,10 +29,7 @@ export function withIsolation(
   );
 }
 
-/**
- * One problem for each isolated handler that is not in a configuration module, since a thread could not
- * import it.
- */
+/** One problem for each isolated handler outside a configuration module, which no thread can import. */
 export function isolationProblems(
   handlers: ReadonlyMap<string, HandlerSpec>,
   path: string,
@@ -192,10 +184,7 @@ interface ThreadOptions {
   readonly log: HandlerLog;
 }
 
-/**
- * How long a thread that was told to close, or a handler whose signal was aborted, may take, in milliseconds;
- * then the thread is terminated.
- */
+/** How long a closing thread or an aborted handler may take before it is terminated, in milliseconds. */
 const GRACE = 1_000;
 
 interface Run {
@@ -267,9 +256,7 @@ class HandlerThread {
     return this.#terminated;
   }
 
-  /**
-   * Runs the handler of an event; rejects with its error, or with the reason why the thread ended meanwhile.
-   */
+  /** Runs the handler of an event; rejects with its error, or with the reason why the thread ended. */
   run(job: ClaimedJob, event: string): Promise<void> {
     const run = { number: ++this.#runs, ended: Promise.withResolvers<void>() };
     this.#run = run;
@@ -346,10 +333,7 @@ class HandlerThread {
 /** A thread with more unread log characters than this waits for the main thread. */
 const MAX_UNREAD = 1_048_576;
 
-/**
- * A count shared by two threads: the characters that a thread has logged and the main thread has not read
- * yet.
- */
+/** Counts, for two threads, the characters logged by one that the main thread has not read yet. */
 export class UnreadEntries {
   readonly buffer: SharedArrayBuffer;
   readonly #count: Int32Array;

@@ -37,10 +37,7 @@ export interface TestSender {
   send(source: string, event: string, data: unknown): Promise<TestAnswer>;
 }
 
-/**
- * The data that the console shows in addition to the endpoints. An embedding program may give only some of
- * it.
- */
+/** What the console shows besides the endpoints. An embedding program may give only some of it. */
 export interface ConsoleView {
   /** Whether only this machine can connect, as on a Unix socket, whose clients have no address. */
   readonly localOnly?: boolean | undefined;
@@ -61,7 +58,6 @@ export interface ConsoleView {
   readonly processes?: (() => MaybePromise<readonly ConsoleProcess[]>) | undefined;
 }
 
-/** A process that the database knows. */
 export interface ConsoleProcess {
   readonly name: string;
   /** Time in milliseconds since the epoch. */

@@ -40,7 +40,6 @@ import type { DoorOptions } from '../options.ts';
 import type { ConsoleProcess, ConsoleView, TestSender } from './console-view.ts';
 import { liveOperations } from './live.ts';
 
-/** Whether the console is served. */
 export function servesConsole(options: DoorOptions): boolean {
   return isExposed('console', options);
 }
@@ -96,7 +95,6 @@ export function addConsole(
   });
 }
 
-/** The files of the page by name. */
 function assets(manifest: Manifest, directory: URL): Operations {
   const replyTo = assetReplies(manifest, directory);
   return {
@@ -202,7 +200,6 @@ function readTest(body: unknown) {
   );
 }
 
-/** The endpoints that the console's pages show. */
 const SHOWN: readonly string[] = [
   'health',
   'info',
@@ -220,7 +217,6 @@ const SHOWN: readonly string[] = [
   'docs',
 ];
 
-/** The access to the console itself. */
 function consoleAccess({ access = {} }: Pick<ExposureRules, 'access'>): Access {
   return accessRules(access)('console', undefined);
 }
@@ -270,10 +266,7 @@ function lower(a: Access, b: Access): Access {
   return accessLevels.indexOf(a) < accessLevels.indexOf(b) ? a : b;
 }
 
-/**
- * Sent with every action. No form can send it, and a page of another origin needs the door's permission,
- * which it never gets.
- */
+/** Sent with every action. No form can send it, and no page of another origin may. */
 const ACTION_HEADER = 'x-portico-console';
 
 interface ConsoleGuardOptions extends Pick<ConsoleView, 'hosts' | 'role' | 'localOnly'> {
@@ -320,7 +313,6 @@ function consoleGuard({
   };
 }
 
-/** Whether the user of a request has the role for actions. */
 function mayAct(request: FastifyRequest, role: string | undefined): boolean {
   return role === undefined || principalOf(request)?.roles.includes(role) === true;
 }
@@ -376,7 +368,6 @@ export function isLocalClient(
   return named.every((address) => address.trim() === '' || isLoopback(address.trim()));
 }
 
-/** Default number of users per page. */
 const LIMIT = 50;
 
 /** The console's routes for the users that REST serves: list, create, update and delete. */

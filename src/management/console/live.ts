@@ -6,7 +6,6 @@ import type { History, HistoryReading } from '../../telemetry/history.ts';
 import type { LogTail } from '../../telemetry/loggers.ts';
 import type { Operations } from '../operations.ts';
 
-/** The topics of a console stream. */
 const TOPICS = ['history', 'deliveries', 'log'] as const;
 
 type Topic = (typeof TOPICS)[number];
@@ -28,7 +27,6 @@ interface Position {
 const TICK = 1_000;
 /** Ticks between two looks for deliveries, because each costs a query. */
 const QUERY_TICKS = 2;
-/** Maximum number of entries in one event. */
 const MAX_ENTRIES = 200;
 
 /** Parses `Last-Event-ID`; a new client begins with the entries that are kept. */

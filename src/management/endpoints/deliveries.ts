@@ -24,10 +24,7 @@ const MAX_NAMES = 256 * 1024;
 /** Maximum size of a body in a reply, in bytes; the command line shows all of it. */
 const MAX_BODY = 64 * 1024;
 
-/**
- * The deliveries endpoint: lists and shows deliveries. With unrestricted access a POST replays or discards
- * one.
- */
+/** The deliveries endpoint: lists, shows and, with unrestricted access, replays and discards them. */
 export function deliveriesEndpoint(
   deliveries: Deliveries,
   { showDetails, secrets }: Pick<DoorOptions, 'showDetails' | 'secrets'>,

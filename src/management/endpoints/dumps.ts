@@ -19,10 +19,7 @@ const BAD_SECONDS = new HttpProblem(
   `seconds must be a whole number from 1 to ${MAX_SECONDS}`,
 );
 
-/**
- * The cpuprofile endpoint: a CPU profile of the main thread, recorded during the request. Profiling slows the
- * process, so the endpoint's access is none by default.
- */
+/** The cpuprofile endpoint, whose access is none by default, because profiling slows the process. */
 export function cpuProfileEndpoint(record = recordCpuProfile): ManagementEndpoint {
   let busy = false;
   const stopped = new AbortController();
@@ -82,10 +79,7 @@ const HEAP_DUMP_BUSY = new HttpProblem(429, 'HEAP_DUMP_BUSY', 'A heap dump is un
   headers: { 'retry-after': '10' },
 });
 
-/**
- * The heapdump endpoint. The snapshot blocks the process and contains everything in memory, including
- * secrets, so the endpoint's access is none by default.
- */
+/** The heapdump endpoint, whose access is none by default: it blocks the process and holds all secrets. */
 export function heapDumpEndpoint({ used, available, snapshot }: Heap = OWN_HEAP): ManagementEndpoint {
   let busy = false;
 
@@ -139,10 +133,7 @@ export function threadDumpEndpoint(read: () => readonly ThreadState[] = readThre
   };
 }
 
-/**
- * In Java's terms, a thread without a stack is waiting for an event. The numbers are those of a JVM that
- * measures no contention.
- */
+/** In Java's terms, an idle thread is waiting. The numbers are those of a JVM that measures no contention. */
 function describe({ id, name, stack }: ThreadState) {
   return {
     threadName: name,
@@ -179,10 +170,7 @@ function asText(threads: readonly ThreadState[]): string {
   return `${new Date().toISOString()}\nThreads of Node.js ${process.version}:\n\n${parts.join('\n\n')}\n`;
 }
 
-/**
- * Type and headers of a reply to save as a file. The file name contains the time, so that two files can be
- * compared.
- */
+/** Type and headers of a reply to save as a file, with the time in its name to tell two files apart. */
 function fileHead(extension: string): Pick<Reply, 'type' | 'headers'> {
   const time = new Date().toISOString().replaceAll(':', '-').replace(/\..*/, '');
   const disposition = `attachment; filename="portico-${process.pid}-${time}.${extension}"`;
@@ -198,20 +186,14 @@ function fileReply(extension: string, body: Reply['body']): Reply {
   return { status: 200, type, body, headers: { ...headers, connection: 'close' } };
 }
 
-/**
- * Disables the idle timeout of a request's connection; the reply has to close the connection. Only for
- * requests that went through Fastify.
- */
+/** Disables the idle timeout of a connection, which the reply has to close. Needs a request of Fastify. */
 function neverIdle(ctx: RequestContext): void {
   const { socket } = ctx.request.raw;
   // An injected request has no real socket.
   if (socket instanceof Socket) socket.setTimeout(0);
 }
 
-/**
- * Profiles the main thread for some milliseconds, or until `signal` is aborted. Resolves to the profile as
- * JSON.
- */
+/** Profiles the main thread for some milliseconds, or until `signal` aborts; resolves to JSON. */
 async function recordCpuProfile(milliseconds: number, signal: AbortSignal): Promise<string> {
   const { Session } = await import('node:inspector/promises');
   const session = new Session();
@@ -228,7 +210,6 @@ async function recordCpuProfile(milliseconds: number, signal: AbortSignal): Prom
   }
 }
 
-/** One frame of a stack. */
 interface Frame {
   readonly className: string;
   readonly methodName: string;
@@ -238,7 +219,6 @@ interface Frame {
   readonly native: boolean;
 }
 
-/** A thread and its current stack. */
 interface ThreadState {
   readonly id: number;
   readonly name: string;
@@ -253,10 +233,7 @@ interface Report {
   readonly workers?: readonly Report[];
 }
 
-/**
- * Reads the stacks of the main thread and every worker. It takes a few milliseconds, or as long as a worker
- * stays in an uninterruptible system call.
- */
+/** The stacks of all threads. A worker in an uninterruptible system call delays it. */
 export function readThreads(): readonly ThreadState[] {
   const report = getReport();
   const workers = (report.workers ?? []).map((worker) => stateOf(worker, workerName(worker)));

@@ -73,7 +73,6 @@ type HealthViewOptions = Pick<
   'health' | 'readiness' | 'healthGroups' | 'showDetails' | 'secrets'
 >;
 
-/** The target of a path below /health: some checks, and one place in their results. */
 interface HealthTarget extends HealthGroup {
   /** The names that lead to one component; empty for all of them. */
   readonly path: readonly string[];
@@ -84,7 +83,6 @@ interface HealthView {
   /** The checks, and the states of the process. */
   readonly registry: HealthRegistry;
   readonly readiness: Readiness;
-  /** The checks of /health itself. */
   readonly whole: HealthGroup;
   readonly groups: ReadonlyMap<string, HealthGroup>;
   /** Secrets to mask in details: drivers' messages quote the URL that they could not connect to. */
@@ -93,10 +91,7 @@ interface HealthView {
   resolve(path: readonly string[]): HealthTarget | undefined;
 }
 
-/**
- * Throws ManagementOptionsError for invalid groups, and HealthCheckNameError for a check with the name of a
- * state.
- */
+/** Throws ManagementOptionsError for invalid groups, HealthCheckNameError for a check named like a state. */
 export function healthView(options: HealthViewOptions): HealthView {
   const { health, readiness, showDetails = 'when-authorized', secrets } = options;
   const whole: HealthGroup = { members: health.names, showDetails };
@@ -134,10 +129,7 @@ const PROBES = { '/livez': 'liveness', '/readyz': 'readiness' } as const;
 /** The paths of the probes, outside the base path. */
 export const PROBE_PATHS: readonly string[] = Object.keys(PROBES);
 
-/**
- * Adds an orchestrator's probes, unguarded and outside the base path. Their clients never authenticate, so
- * they see more than the status only if everyone may.
- */
+/** Adds an orchestrator's probes, unguarded: they show more than the status only if everyone may see it. */
 export function addProbes(
   scope: FastifyInstance,
   { registry, readiness, groups, secrets }: HealthView,
@@ -159,18 +151,13 @@ export function addProbes(
 
 interface HealthBodyOptions {
   readonly type: ReturnType<typeof mediaTypeFor>;
-  /** Whether to show components and details, or only the status. */
   readonly shown: boolean;
-  /** Secrets to mask in details. */
   readonly secrets: SecretTexts;
   /** The names of the groups, sorted; only for /health itself. */
   readonly groups?: readonly string[];
 }
 
-/**
- * CONTRACT.md#management-bodies: a status and its components. Version 2 of the media type calls the
- * components `details`.
- */
+/** A status and its components (CONTRACT.md#management-bodies), `details` in version 2. */
 export function healthBody(
   result: HealthResult,
   { type, shown, secrets, groups = [] }: HealthBodyOptions,
@@ -200,10 +187,7 @@ function membersOf(result: HealthResult, key: string, secrets: SecretTexts): str
   return members;
 }
 
-/**
- * Details come from users' checks too. If JSON cannot represent them, the other components must still be
- * shown.
- */
+/** Details may come from users' checks: if JSON cannot represent them, the rest must still be shown. */
 function detailsText(details: unknown, secrets: SecretTexts): string | undefined {
   try {
     return JSON.stringify(details, (_key, value: unknown) =>
@@ -214,16 +198,12 @@ function detailsText(details: unknown, secrets: SecretTexts): string | undefined
   }
 }
 
-/** A valid group: each member is an existing check. */
 interface HealthGroup {
   readonly members: readonly string[];
   readonly showDetails: ShowDetails;
 }
 
-/**
- * The states of the process; only in groups, since CONTRACT.md#management-bodies allows only UP and DOWN for
- * the whole.
- */
+/** The states of the process, only in groups (CONTRACT.md#management-bodies: the whole is UP or DOWN). */
 const [LIVENESS_STATE, READINESS_STATE] = processStates;
 
 /**
@@ -252,10 +232,7 @@ export function healthGroups(
   );
 }
 
-/**
- * Liveness checks nothing outside the process; otherwise an outage of the database would restart every
- * replica.
- */
+/** Liveness checks nothing outside the process: an outage of the database must not restart every replica. */
 function builtInGroups(checks: readonly string[]): ReadonlyMap<string, HealthGroupOptions> {
   const database = checks.filter((name) => name === 'db');
   return new Map([
@@ -288,22 +265,17 @@ function members(
 
 type HealthReplyOptions = Omit<HealthBodyOptions, 'type'>;
 
-/** Actuator's HTTP status for a health status. */
 function statusCode(status: HealthStatus): 200 | 503 {
   return status === 'DOWN' || status === 'OUT_OF_SERVICE' ? 503 : 200;
 }
 
-/** The reply with a result, for an Accept header. */
 function healthReply(result: HealthResult, accept: string | undefined, options: HealthReplyOptions): Reply {
   const type = mediaTypeFor(accept);
   const body = healthBody(result, { ...options, type });
   return { status: statusCode(result.status), type, body, headers: COMMON_HEADERS };
 }
 
-/**
- * Like `healthReply`; returns its last reply again while result, Accept header and known secrets are
- * identical.
- */
+/** Like `healthReply`, but repeats its last reply while result, Accept header and secrets are the same. */
 export function cachedHealthReply(
   options: HealthReplyOptions,
 ): (result: HealthResult, accept: string | undefined) => Reply {

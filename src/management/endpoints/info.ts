@@ -63,10 +63,7 @@ export function infoEndpoint({ build, git, info = ['build', 'git'] }: InfoOption
   };
 }
 
-/**
- * Name and version from the package.json nearest to the program, or nearest to the working folder if that has
- * none.
- */
+/** Name and version from the package.json nearest to the program, else to the working folder. */
 export function nearestBuild(program = process.argv[1], cwd = process.cwd()): Build {
   const folders = [...folderOf(program), cwd].flatMap(withParents);
   const { name = 'application', version = '0.0.0' } =
@@ -170,7 +167,6 @@ function memory() {
   };
 }
 
-/** The operating system, in Actuator's format. */
 function osInfo() {
   return { name: type(), version: release(), arch: arch() };
 }

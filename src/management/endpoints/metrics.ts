@@ -4,10 +4,7 @@ import type { Metrics } from '../../telemetry/metrics.ts';
 import { jsonReply, jsonTextReply } from '../management-errors.ts';
 import type { ManagementEndpoint, Operation } from '../operations.ts';
 
-/**
- * The metrics endpoint: the names of all meters (CONTRACT.md#management-bodies), and the measurements of
- * each.
- */
+/** The metrics endpoint: all meters by name, and the measurements of each (CONTRACT.md#management-bodies). */
 export function metricsEndpoint(metrics: Metrics): ManagementEndpoint {
   return {
     id: 'metrics',

@@ -33,10 +33,7 @@ async function* piecesOf(chunks: Iterable<string>): AsyncGenerator<string> {
   yield* chunks;
 }
 
-/**
- * The names in `includedNames`, which may be repeated or hold several separated by commas; undefined if it is
- * absent.
- */
+/** The `includedNames`, repeated or separated by commas; undefined without any. */
 function includedNames(query: RequestContext['query']): ReadonlySet<string> | undefined {
   const { includedNames: given } = query as { readonly includedNames?: string | readonly string[] };
   if (given === undefined) return undefined;
@@ -74,10 +71,7 @@ export class Exposition {
     this.#onConflict = onConflict;
   }
 
-  /**
-   * The text in chunks of about CHUNK_LINES lines, each read from the meters on demand. With `included`, only
-   * the families that have one of these names.
-   */
+  /** The text in chunks of about CHUNK_LINES lines, read on demand; `included` selects families by name. */
   *chunks(format: Format, included?: ReadonlySet<string>): Generator<string, void> {
     let text = '';
     let count = 0;
@@ -168,7 +162,6 @@ function measured(
   return undefined;
 }
 
-/** One measurement of a series, by its Prometheus name. */
 interface Sample {
   readonly statistic: Statistic;
   readonly name: string;
@@ -235,14 +228,12 @@ function baseName({ name, type, unit }: Meter): string {
   return unit === undefined || base === unit || base.endsWith(`_${unit}`) ? base : `${base}_${unit}`;
 }
 
-/** Every name of a family, in either format. */
 function namesOf({ name, textName, samples, bucketName }: Family): ReadonlySet<string> {
   const names = new Set([name, textName, ...samples.map((sample) => sample.name)]);
   if (bucketName !== undefined) names.add(bucketName);
   return names;
 }
 
-/** A text format that Prometheus reads. */
 interface Format {
   readonly mediaType: string;
   readonly version: string;
@@ -296,9 +287,7 @@ function numberText(value: number): string {
   return String(value);
 }
 
-/**
- * The upper bound of a bucket. It always has a fraction, as OpenMetrics requires, so that both formats agree.
- */
+/** The upper bound of a bucket, always with a fraction, as OpenMetrics requires. */
 function boundText(bound: number): string {
   const text = numberText(bound);
   return /^\d+$/.test(text) ? `${text}.0` : text;

@@ -16,7 +16,6 @@ interface Bean {
 /** The section of options whose names have none. */
 const COMMON = 'common';
 
-/** The configprops endpoint: every option with its value, by door. */
 export function configPropsEndpoint(
   application: string,
   options: readonly EffectiveOption[],
@@ -59,10 +58,7 @@ function beansOf(options: readonly EffectiveOption[], show: ShowValue): Readonly
   return beans;
 }
 
-/**
- * The env endpoint (CONTRACT.md#management-bodies). It describes the environment once, because that never
- * changes while the process runs.
- */
+/** The env endpoint (CONTRACT.md#management-bodies), described once, since nothing changes it. */
 export function envEndpoint(environment: Environment, show: ShowValue): ManagementEndpoint {
   const body = JSON.stringify(describeEnvironment(environment, show));
 

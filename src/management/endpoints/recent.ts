@@ -54,10 +54,7 @@ export function logTailEndpoint(tail: LogTail): ManagementEndpoint {
 
 const WRONG_NUMBER = new HttpProblem(400, 'LOG_NUMBER', 'after must be the number of a log entry');
 
-/**
- * The requests endpoint: the last replies of all doors by route. Recording them costs nothing while no client
- * asks.
- */
+/** The requests endpoint: the last replies of all doors by route. Unread, recording costs nothing. */
 export function requestsEndpoint(tail: RequestTail): ManagementEndpoint {
   return {
     id: 'requests',
@@ -117,10 +114,7 @@ function shownHeaders(headers: Headers, clean: (text: string) => string) {
 
 const DECIMALS = 6;
 
-/**
- * Formats a duration of at least 0 ms in ISO 8601, as Actuator does: `PT1H2M3.004S`. Seconds are rounded to 6
- * decimals.
- */
+/** Formats a duration of at least 0 ms in ISO 8601: `PT1H2M3.004S`, with at most 6 decimals. */
 export function formatDuration(durationMs: number): string {
   const unit = 10 ** DECIMALS;
   const total = Math.round((durationMs / 1_000) * unit);
@@ -133,10 +127,7 @@ export function formatDuration(durationMs: number): string {
 
 const DURATION = /^P(?:(\d{1,6})D)?(?:T(?=\d)(?:(\d{1,6})H)?(?:(\d{1,6})M)?(?:(\d{1,9}(?:\.\d{1,9})?)S)?)?$/i;
 
-/**
- * Parses an ISO 8601 duration of days and smaller units, such as `PT10M`, to milliseconds; undefined if it is
- * none.
- */
+/** Parses an ISO 8601 duration of days and smaller units to milliseconds; undefined if it is none. */
 export function parseDuration(text: string): number | undefined {
   const [, ...parts] = DURATION.exec(text) ?? [];
   if (parts.every((part) => part === undefined)) return undefined;

@@ -5,9 +5,7 @@ import { jsonReply } from '../management-errors.ts';
 import type { ManagementEndpoint } from '../operations.ts';
 import { formatDuration } from './recent.ts';
 
-/**
- * The eventloop endpoint: utilisation and delay of the event loop, measured only if the endpoint is exposed.
- */
+/** The eventloop endpoint: utilisation and delay, measured only if the endpoint is exposed. */
 export function eventLoopEndpoint(): ManagementEndpoint {
   return {
     id: 'eventloop',

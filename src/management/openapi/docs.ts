@@ -44,10 +44,7 @@ function notBuiltPage(): Reply {
   });
 }
 
-/**
- * The docs endpoint: a page for browsers that shows the document of all doors. It loads nothing from other
- * sites.
- */
+/** The docs endpoint: a page that shows the document of all doors, and loads nothing from other sites. */
 export function docsEndpoint(documents: ApiDocuments, directory = builtPage('docs')): ManagementEndpoint {
   return {
     id: 'docs',
@@ -93,7 +90,6 @@ export function openApiEndpoint(documents: ApiDocuments): ManagementEndpoint {
   };
 }
 
-/** The document of all doors, or of one. */
 async function documentReply(documents: ApiDocuments, ctx: RequestContext, door?: string): Promise<Reply> {
   const body = JSON.stringify(await documents.document(ctx, door));
   return { status: 200, type: 'application/json', body, headers: COMMON_HEADERS };
@@ -152,10 +148,7 @@ function withPort(origin: string, port: number | undefined): string {
 
 const HOST = /^(?:[\w.-]+|\[[\da-f:.]+\])(?::\d+)?$/i;
 
-/**
- * Scheme and host as the client, or a trusted proxy, sent them; the door's own address if that is no valid
- * host.
- */
+/** Scheme and host as a client or trusted proxy sent them; the own address if they are invalid. */
 export function originOf({ protocol, host, socket }: FastifyRequest): string {
   const scheme = protocol === 'https' ? 'https' : 'http';
   if (HOST.test(host)) return `${scheme}://${host}`;

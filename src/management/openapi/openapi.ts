@@ -18,12 +18,10 @@ import { MEDIA_TYPES } from '../management-errors.ts';
 import type { DoorOptions } from '../options.ts';
 import { json, op, pathsOf, type Shape, schemaOf } from './table.ts';
 
-/** Descriptions of endpoints' paths, relative to the base path. */
 type Paths = Readonly<Record<string, ApiPath>>;
 
 /** The parts of the door that its description needs. */
 interface ManagementApiOptions extends Pick<DoorOptions, 'endpoints' | 'users'> {
-  /** The base path of the endpoints. */
   readonly prefix: string;
   readonly exposed: readonly Exposed[];
 }
@@ -74,7 +72,6 @@ const FAILURES = [
   'CUSTOM_ENDPOINT_TIMEOUT',
 ] as const satisfies readonly ErrorCode[];
 
-/** The paths of a custom endpoint. */
 function customApi(endpoint: CustomEndpoint): Paths {
   const { id, query = [] } = endpoint;
   const segment = parseParameter(endpoint.path);
@@ -112,7 +109,6 @@ function customApi(endpoint: CustomEndpoint): Paths {
   };
 }
 
-/** The refusals of a write with a JSON body. */
 const WRITE_REFUSALS = [
   'BODY_TOO_LARGE',
   'BUSY',
@@ -130,13 +126,11 @@ const HEALTH = {
   503: ['DOWN or OUT_OF_SERVICE.', json('#Health')],
 } as const;
 
-/** The probes, which are outside the base path. */
 const PROBES = pathsOf({
   'GET /livez': op('readLiveness', 'Whether the process is alive', { replies: HEALTH }),
   'GET /readyz': op('readReadiness', 'Whether the service accepts requests', { replies: HEALTH }),
 });
 
-/** The index of the endpoints, at the base path. */
 const INDEX = pathsOf({
   'GET /': op('listEndpoints', 'Links to every exposed endpoint', {
     replies: {
@@ -189,7 +183,6 @@ const OPENAPI = {
 };
 const exposition = schemaOf('text: The exposition of Prometheus.');
 
-/** Every endpoint of Portico, relative to the base path. */
 const OWN = pathsOf({
   'GET /health': op('readHealth', 'The health of the service and its dependencies', { replies: HEALTH }),
   'GET /health/{path}': op('readHealthPart', 'One component or group, at any depth', {

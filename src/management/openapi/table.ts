@@ -56,7 +56,6 @@ export function json(shape: Shape): Readonly<Record<string, Schema>> {
   return Object.fromEntries(MEDIA_TYPES.map((type) => [type, schemaOf(shape)]));
 }
 
-/** What an operation takes and answers. */
 interface Details extends Pick<ApiOperation, 'body' | 'refusals'> {
   /** The JSON of a 200. */
   readonly reply?: Shape;
@@ -68,7 +67,6 @@ interface Details extends Pick<ApiOperation, 'body' | 'refusals'> {
   readonly parameters?: Readonly<Record<string, string | readonly [description: string, schema: Shape]>>;
 }
 
-/** An operation at a path. */
 type Operation = (path: string) => ApiOperation;
 
 /** An operation by its id, with a line about it. */

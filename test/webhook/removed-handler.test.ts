@@ -19,9 +19,9 @@ const urls: Readonly<Record<string, () => Promise<string>>> = {
   ...(withoutPostgres === undefined && { PostgreSQL: postgresUrl }),
 };
 
-for (const [engine, urlOf] of Object.entries(urls)) {
-  describe(`a handler that was taken out of the configuration, on ${engine}`, () => {
-    test('its deliveries end as dead, the backlog is well again, and they are handled once it is back', async () => {
+describe('a handler that was taken out of the configuration', { concurrency: true }, () => {
+  for (const [engine, urlOf] of Object.entries(urls)) {
+    test(`its deliveries end as dead, the backlog is well again, and they are handled once it is back, on ${engine}`, async () => {
       await using folder = await temporaryFolder();
       const cwd = folder.path;
       const env = {
@@ -83,5 +83,5 @@ for (const [engine, urlOf] of Object.entries(urls)) {
       await waitFor('it to be done', async () => (await list('done'))[0]?.id === dead.id);
       await stop(third);
     });
-  });
-}
+  }
+});

@@ -7,7 +7,6 @@ import {
   type UserPage,
 } from '../../relations/lists.ts';
 import type { NewUser, SearchLevel, VersionedUser } from '../../relations/user.ts';
-import type { WholeImport } from '../../relations/user-stores.ts';
 import { type BatchQueue, counted, type DatabaseObserver, type ReadTally } from '../batch-queue.ts';
 import { PageCache, pageKey } from '../page-cache.ts';
 import type { Row, Statement, Steps } from '../postgres-pool/connection.ts';
@@ -47,7 +46,8 @@ export class PostgresUserStore extends StoredUsers implements AsyncDisposable {
   readonly #server: Server;
   readonly #reads: UserReads;
   readonly #onWritten: () => void;
-  readonly #imports: PostgresUserImport;
+  readonly #sql: PostgresSql;
+  readonly #observer: DatabaseObserver;
   /** `undefined` stores nothing; used by `commitNothing`. */
   readonly #creates: BatchQueue<Create | undefined, number>;
   readonly #updates: BatchQueue<Update, boolean>;
@@ -75,7 +75,8 @@ export class PostgresUserStore extends StoredUsers implements AsyncDisposable {
     this.#server = server;
     this.#onWritten = onWritten;
     this.#reads = reads;
-    this.#imports = new PostgresUserImport({ server, sql, observer, onWritten });
+    this.#sql = sql;
+    this.#observer = observer;
     const { maxWait } = server;
     this.#creates = writeQueue((users) => this.#create(users), {
       concurrency: CREATE_CONCURRENCY,
@@ -142,15 +143,29 @@ export class PostgresUserStore extends StoredUsers implements AsyncDisposable {
     return Number(row?.[0] ?? 0);
   }
 
-  importUsers(
+  async importUsers(
     users: readonly NewUser[],
     checkpoint?: ImportCheckpoint,
   ): Promise<readonly (number | undefined)[]> {
-    return this.#imports.store(users, checkpoint);
+    const values = [users.map(({ name }) => name), users.map(({ email }) => email), Date.now()];
+    const [[ids] = []] = await this.#import([IMPORT, values], checkpoint);
+    if (typeof ids !== 'string') return [];
+    return ids.split(',').map((id) => (id === '' ? undefined : Number(id)));
   }
 
-  importAll(users: readonly NewUser[], checkpoint?: ImportCheckpoint): Promise<WholeImport> {
-    return this.#imports.storeAll(users, checkpoint);
+  protected override async createAll(
+    users: readonly NewUser[],
+    checkpoint: ImportCheckpoint | undefined,
+  ): Promise<readonly number[]> {
+    const version = Date.now();
+    const columns = columnsOf(users.map((user) => ({ ...user, version })));
+    return idsInOrder(await this.#import([CREATE, columns], checkpoint));
+  }
+
+  /** Runs a statement, in one transaction with the move of the import. */
+  #import(step: Steps[number], checkpoint: ImportCheckpoint | undefined): Promise<readonly Row[]> {
+    if (checkpoint === undefined) return singleWrite(this.#observer, () => this.#write(...step));
+    return imports.refusingMoved(this.#sql.writeWith(imports.move(checkpoint), step));
   }
 
   create({ name, email }: NewUser, version = Date.now()): Promise<number> {
@@ -196,14 +211,7 @@ export class PostgresUserStore extends StoredUsers implements AsyncDisposable {
       await this.#server.write(CHECK_USERS, []);
       return users.map(() => 0);
     }
-    const columns = [
-      given.map(({ name }) => name),
-      given.map(({ email }) => email),
-      given.map(({ version }) => version),
-    ];
-    const rows = await this.#write(CREATE, columns);
-    // Ids increase in the order in which the users were given.
-    const ids = rows.map(([id]) => Number(id)).sort((a, b) => a - b);
+    const ids = idsInOrder(await this.#write(CREATE, columnsOf(given)));
     let next = 0;
     return users.map((user) => (user === undefined ? 0 : (ids[next++] ?? 0)));
   }
@@ -225,6 +233,19 @@ export class PostgresUserStore extends StoredUsers implements AsyncDisposable {
     const found = new Set(rows.map(([id]) => id));
     return ids.map((id) => found.delete(id));
   }
+}
+
+function columnsOf(users: readonly Create[]): readonly unknown[] {
+  return [
+    users.map(({ name }) => name),
+    users.map(({ email }) => email),
+    users.map(({ version }) => version),
+  ];
+}
+
+/** The ids of created users, which increase in the order in which the users were given. */
+function idsInOrder(rows: readonly Row[]): readonly number[] {
+  return rows.map(([id]) => Number(id)).sort((a, b) => a - b);
 }
 
 const USER_JSON = POSTGRES.userJson;
@@ -275,61 +296,6 @@ const CREATE = {
     FROM unnest($1::text[], $2::text[], $3::bigint[]) WITH ORDINALITY AS given (name, email, version, nth) ORDER BY nth
     RETURNING id`,
 };
-
-/** The dependencies of imports. */
-interface PostgresImportOptions {
-  readonly server: Server;
-  readonly sql: PostgresSql;
-  readonly observer: DatabaseObserver;
-  /** Called after each write, successful or not. */
-  onWritten(): void;
-}
-
-/** The writes of imports to a PostgreSQL database. */
-class PostgresUserImport {
-  readonly #options: PostgresImportOptions;
-
-  constructor(options: PostgresImportOptions) {
-    this.#options = options;
-  }
-
-  async store(
-    users: readonly NewUser[],
-    checkpoint: ImportCheckpoint | undefined,
-  ): Promise<readonly (number | undefined)[]> {
-    const values = [users.map(({ name }) => name), users.map(({ email }) => email), Date.now()];
-    const [[ids] = []] = await this.#write(checkpoint, [IMPORT, values]);
-    if (typeof ids !== 'string') return [];
-    return ids.split(',').map((id) => (id === '' ? undefined : Number(id)));
-  }
-
-  async storeAll(users: readonly NewUser[], checkpoint: ImportCheckpoint | undefined): Promise<WholeImport> {
-    const version = Date.now();
-    const columns = [
-      users.map(({ name }) => name),
-      users.map(({ email }) => email),
-      users.map(() => version),
-    ];
-    try {
-      const rows = await this.#write(checkpoint, [CREATE, columns]);
-      // Ids increase in the order in which the users were given.
-      return { ids: rows.map(([id]) => Number(id)).sort((a, b) => a - b) };
-    } catch (error) {
-      return imports.refused(this.#options.sql, users, error);
-    }
-  }
-
-  /** Runs a statement, in one transaction with the move of the import. */
-  async #write(checkpoint: ImportCheckpoint | undefined, step: Steps[number]): Promise<readonly Row[]> {
-    const { server, sql, observer, onWritten } = this.#options;
-    if (checkpoint !== undefined) return imports.refusingMoved(sql.writeWith(imports.move(checkpoint), step));
-    try {
-      return await singleWrite(observer, () => server.write(...step));
-    } finally {
-      onWritten();
-    }
-  }
-}
 
 /**
  * Stores users in order and returns their ids, separated by commas; empty for users whose email is already

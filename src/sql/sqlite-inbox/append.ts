@@ -1,4 +1,4 @@
-import type { ClaimedJob, NewDelivery, NewJob } from '../../inbox/delivery.ts';
+import { type ClaimedJob, type NewDelivery, type NewJob, PRIORITY_LEVEL } from '../../inbox/delivery.ts';
 import type { Appended, HandOver } from '../../inbox/inbox.ts';
 import { HEAD_START, isBlocked, storedKey } from '../inbox-sql.ts';
 import { writeStep } from '../sqlite/sql.ts';
@@ -6,7 +6,6 @@ import type { Step, StepRows } from '../sqlite-writer/batch.ts';
 import type { WriteQueue } from '../sqlite-writer/write-queue.ts';
 import type { ConditionalAppends } from '../stores/producers.ts';
 import type { Step as SharedStep } from '../stores/sql.ts';
-import { ruledJobsJson } from './delivery-zones.ts';
 
 /** The highest `seq` ever used. */
 export const HIGHEST = `max(coalesce((SELECT max(seq) FROM deliveries), 0),
@@ -94,6 +93,20 @@ export function appendStepsBy(clock: () => number): AppendSteps {
 /** Whether a job has only a target, as most have. */
 const isPlain = ({ orderKey, runAt, priority }: NewJob) =>
   orderKey === null && runAt === undefined && priority === undefined;
+
+/**
+ * Encodes jobs that may have a time, a priority and a key, as `[target, order_key, due_at, run_at,
+ * priority]`. Jobs without a time are due at `now`; `ahead` is how far the store's clock is ahead of the
+ * system's, in milliseconds.
+ */
+function ruledJobsJson(jobs: readonly NewJob[], now: number, ahead: number): string {
+  return JSON.stringify(
+    jobs.map(({ target, orderKey, runAt, priority = 0 }) => {
+      const dueAt = runAt === undefined ? now - priority * PRIORITY_LEVEL : runAt + ahead;
+      return [target, storedKey(orderKey), dueAt, runAt ?? null, priority];
+    }),
+  );
+}
 
 /** The jobs stored as claimed, from the rows of the steps: the step of each job returns its number. */
 export function readHandedOver(

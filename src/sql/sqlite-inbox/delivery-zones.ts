@@ -1,19 +1,4 @@
-import { type NewJob, PRIORITY_LEVEL } from '../../inbox/delivery.ts';
-import { DELIVERY_BYTES, DELIVERY_OVERHEAD, storedKey } from '../inbox-sql.ts';
-
-/**
- * Encodes jobs that may have a time, a priority and a key, as `[target, order_key, due_at, run_at,
- * priority]`. Jobs without a time are due at `now`; `ahead` is how far the store's clock is ahead of the
- * system's, in milliseconds.
- */
-export function ruledJobsJson(jobs: readonly NewJob[], now: number, ahead: number): string {
-  return JSON.stringify(
-    jobs.map(({ target, orderKey, runAt, priority = 0 }) => {
-      const dueAt = runAt === undefined ? now - priority * PRIORITY_LEVEL : runAt + ahead;
-      return [target, storedKey(orderKey), dueAt, runAt ?? null, priority];
-    }),
-  );
-}
+import { DELIVERY_BYTES, DELIVERY_OVERHEAD } from '../inbox-sql.ts';
 
 /** Maximum number of deliveries in a zone; a lookup by id scans all of them. */
 export const ZONE = 512;

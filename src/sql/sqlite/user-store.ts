@@ -3,12 +3,11 @@ import type { ImportCheckpoint } from '../../relations/import.ts';
 import type { UserLists } from '../../relations/lists.ts';
 import { PAGE_BYTES, PageRows, type UserFormat, type UserPage } from '../../relations/lists.ts';
 import type { NewUser, SearchLevel, VersionedUser } from '../../relations/user.ts';
-import type { WholeImport } from '../../relations/user-stores.ts';
 import { counted, type DatabaseObserver, type ReadTally } from '../batch-queue.ts';
 import { PageCache, pageKey } from '../page-cache.ts';
 import type { Step, StepRows } from '../sqlite-writer/batch.ts';
 import type { WriteQueue } from '../sqlite-writer/write-queue.ts';
-import { SQLITE, type Sql } from '../stores/sql.ts';
+import { SQLITE } from '../stores/sql.ts';
 import { imports, refusingTaken, StoredUsers } from '../stores/stored-users.ts';
 import { USER_QUERIES, userTexts } from '../stores/user-queries.ts';
 import { sqliteLists, userLists } from '../user-lists.ts';
@@ -55,7 +54,11 @@ export class SqliteUserStore extends StoredUsers {
   readonly #pages = new PageCache<number>();
   readonly #rowsOfPage = new PageRows(MAX_ROWS);
   readonly #writes: WriteQueue;
-  readonly #imports: SqliteUserImport;
+  /**
+   * The last submitted batch of an import: batches of all imports run one after another, so that a commit
+   * contains at most one.
+   */
+  #lastImport: Promise<unknown> = Promise.resolve();
   readonly #onChanged: () => void;
   readonly #read: StatementSync;
   readonly #page: Readonly<Record<UserFormat, StatementSync>>;
@@ -83,7 +86,6 @@ export class SqliteUserStore extends StoredUsers {
     this.#snapshot = snapshot;
     this.#writes = writes;
     this.#onChanged = onChanged;
-    this.#imports = new SqliteUserImport({ sql, writes, onWritten: onChanged });
     this.#tallies = {
       read: observer.reads('user.read'),
       page: observer.reads('user.page'),
@@ -163,64 +165,24 @@ export class SqliteUserStore extends StoredUsers {
     return lastId;
   }
 
-  importUsers(
+  async importUsers(
     users: readonly NewUser[],
     checkpoint?: ImportCheckpoint,
   ): Promise<readonly (number | undefined)[]> {
-    return this.#imports.store(users, checkpoint);
-  }
-
-  importAll(users: readonly NewUser[], checkpoint?: ImportCheckpoint): Promise<WholeImport> {
-    return this.#imports.storeAll(users, checkpoint);
-  }
-
-  async create({ name, email }: NewUser, version = Date.now()): Promise<number> {
-    const [row] = await refusingTaken(this.#writes.write('createUser', name, email, version));
-    this.#onChanged();
-    return Number(row?.[0]);
-  }
-}
-
-/** The dependencies of imports. */
-interface SqliteImportOptions {
-  readonly sql: Sql;
-  readonly writes: WriteQueue;
-  /** Called after each write that stored users. */
-  onWritten(): void;
-}
-
-/** The writes of imports to an SQLite database. */
-class SqliteUserImport {
-  readonly #options: SqliteImportOptions;
-  /**
-   * The last submitted batch: batches of all imports run one after another, so that a commit contains at most
-   * one.
-   */
-  #last: Promise<unknown> = Promise.resolve();
-
-  constructor(options: SqliteImportOptions) {
-    this.#options = options;
-  }
-
-  async store(
-    users: readonly NewUser[],
-    checkpoint: ImportCheckpoint | undefined,
-  ): Promise<readonly (number | undefined)[]> {
-    const rows = await this.#submit(users, 'importUser', checkpoint);
+    const rows = await this.#import(users, 'importUser', checkpoint);
     return rows.map(([row]) => (row === undefined ? undefined : Number(row[0])));
   }
 
-  async storeAll(users: readonly NewUser[], checkpoint: ImportCheckpoint | undefined): Promise<WholeImport> {
-    try {
-      const rows = await this.#submit(users, 'createUser', checkpoint);
-      return { ids: rows.map(([row]) => Number(row?.[0])) };
-    } catch (error) {
-      return imports.refused(this.#options.sql, users, error);
-    }
+  protected override async createAll(
+    users: readonly NewUser[],
+    checkpoint: ImportCheckpoint | undefined,
+  ): Promise<readonly number[]> {
+    const rows = await this.#import(users, 'createUser', checkpoint);
+    return rows.map(([row]) => Number(row?.[0]));
   }
 
   /** Writes users in one commit; resolves to the rows of each user. */
-  async #submit(
+  async #import(
     users: readonly NewUser[],
     statement: 'importUser' | 'createUser',
     checkpoint: ImportCheckpoint | undefined,
@@ -235,9 +197,14 @@ class SqliteUserImport {
   }
 
   #inTurn(steps: readonly Step[]): Promise<StepRows> {
-    const { writes, onWritten } = this.#options;
-    const write = this.#last.then(() => writes.submit(steps));
-    this.#last = write.then(onWritten, () => {});
+    const write = this.#lastImport.then(() => this.#writes.submit(steps));
+    this.#lastImport = write.then(this.#onChanged, () => {});
     return write;
+  }
+
+  async create({ name, email }: NewUser, version = Date.now()): Promise<number> {
+    const [row] = await refusingTaken(this.#writes.write('createUser', name, email, version));
+    this.#onChanged();
+    return Number(row?.[0]);
   }
 }

@@ -102,6 +102,24 @@ export abstract class StoredUsers extends DatabaseUserStore {
     return { is: found.length === 0 ? 'missing' : 'refused' };
   }
 
+  /** Stores users in one commit, all or none, with the move of an import; resolves to their ids. */
+  protected abstract createAll(
+    users: readonly NewUser[],
+    checkpoint: ImportCheckpoint | undefined,
+  ): Promise<readonly number[]>;
+
+  /** If an email is taken, by a stored user or an earlier one, finds the first such user. */
+  async importAll(users: readonly NewUser[], checkpoint?: ImportCheckpoint): Promise<WholeImport> {
+    try {
+      return { ids: await this.createAll(users, checkpoint) };
+    } catch (error) {
+      if (!isEmailTaken(error)) throw error;
+      const emails = users.map(({ email }) => [email]);
+      const [[nth] = []] = await this.#sql.read(USER_QUERIES.firstTaken, { rows: emails });
+      return { taken: earlier(typeof nth === 'number' ? nth : undefined, firstDuplicate(users)) ?? 0 };
+    }
+  }
+
   async beginImport(key: string): Promise<ImportPosition> {
     const { expireImports, beginImport } = USER_QUERIES;
     const now = Date.now();
@@ -156,16 +174,5 @@ export const imports = {
         cause?.column === 'line' || message.includes('NOT NULL constraint failed: imports.line');
       throw isMoved ? importInProgress() : error;
     }
-  },
-
-  /**
-   * The outcome of an import that failed as a whole: the first user whose email is taken, by a stored user or
-   * an earlier one. Rethrows any other error.
-   */
-  async refused(sql: Sql, users: readonly NewUser[], error: unknown): Promise<WholeImport> {
-    if (!isEmailTaken(error)) throw error;
-    const emails = users.map(({ email }) => [email]);
-    const [[nth] = []] = await sql.read(USER_QUERIES.firstTaken, { rows: emails });
-    return { taken: earlier(typeof nth === 'number' ? nth : undefined, firstDuplicate(users)) ?? 0 };
   },
 };

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { type AuditEntry, type AuditEvent, AuditLog, boundedEntry } from './audit.ts';
+import { type AuditEvent, AuditLog, boundedEntry } from './audit.ts';
+
+type AuditEntry = Parameters<AuditLog['record']>[0];
 
 const refusal = (code: string): AuditEntry => ({
   principal: 'somebody',

@@ -94,7 +94,7 @@ export class AuditLog implements Audit, AsyncDisposable {
 /** Details of an event. Long texts from clients are truncated. */
 export type AuditData = Readonly<Record<string, string | number | undefined>>;
 
-export interface AuditEntry {
+interface AuditEntry {
   /** The name of the user or token; `anonymous` if there is none. */
   readonly principal: string;
   /** The type in Actuator's style, for example `AUTHENTICATION_FAILURE`. */

@@ -8,13 +8,14 @@ import {
   digestOf,
   EmptySecretError,
   isPasswordHash,
-  type PasswordHash,
   parsePasswordHash,
   verifyPassword,
 } from '../core/passwords.ts';
 
+type PasswordHash = ReturnType<typeof parsePasswordHash>;
+
 /** The user, a refusal to check the credentials (429 or 503), or undefined for wrong ones. */
-export type Verdict = Principal | HttpProblem | undefined;
+type Verdict = Principal | HttpProblem | undefined;
 
 /** Judges the value of an Authorization header that a client at an address sent. */
 type Authenticator = (header: string | undefined, address: string) => Verdict | Promise<Verdict>;
@@ -122,7 +123,7 @@ export interface BasicUser {
   readonly roles: readonly string[];
 }
 
-export interface Principal {
+interface Principal {
   readonly name: string;
   readonly roles: readonly string[];
 }
@@ -157,7 +158,7 @@ export function parseBasicAuth(header: string | undefined): Credentials | undefi
 }
 
 /** A Basic header cannot carry the user name. */
-export class UserNameError extends ExpectedError {
+class UserNameError extends ExpectedError {
   override readonly name = 'UserNameError';
   readonly code = 'USER_NAME';
 }

@@ -16,8 +16,12 @@ import { watchedFile } from '../config/secrets.ts';
 import { describeError } from '../core/errors.ts';
 import { GenerationalCache } from '../core/generational-cache.ts';
 import { type JsonPointer, parsePointer, valueAt } from '../core/json.ts';
-import type { JwtOptions, PolicySetting } from './open-policy.ts';
+import type { ApiOptions, openAccessPolicy } from './open-policy.ts';
 import type { TokenProvider } from './policy.ts';
+
+type PolicySetting = Parameters<typeof openAccessPolicy>[1];
+
+type JwtOptions = NonNullable<ApiOptions['jwt']>;
 
 /** Opens the token provider of an identity provider, and its keys. Throws ConfigError. */
 export function openJwt(options: JwtOptions, setting: PolicySetting) {

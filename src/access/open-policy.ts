@@ -54,7 +54,7 @@ export interface ApiOptions {
   readonly stored?: TokenStore | undefined;
 }
 
-export interface JwtOptions {
+interface JwtOptions {
   readonly issuer?: string | undefined;
   /** Accepted audiences; a token must have at least one of them. */
   readonly audience?: string | readonly string[] | undefined;
@@ -66,7 +66,7 @@ export interface JwtOptions {
   readonly clockSkew?: number;
 }
 
-export interface PolicySetting {
+interface PolicySetting {
   readonly resolve: SecretResolver;
   /** The name of the configuration in messages. */
   readonly name: string;
@@ -322,7 +322,7 @@ class FixedTokens implements TokenProvider {
 /** The prefix of stored tokens, by which secret scanners find a committed one. */
 export const TOKEN_PREFIX = 'portico_';
 
-export interface TokenStore {
+interface TokenStore {
   /** The tokens that are not revoked. */
   live(): MaybePromise<
     readonly {

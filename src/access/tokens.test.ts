@@ -3,7 +3,9 @@ import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { waitFor } from '../../test/support/wait-for.ts';
 import { StoreUnavailableError } from '../core/errors.ts';
-import { StoredTokens, type TokenStore } from './open-policy.ts';
+import { StoredTokens } from './open-policy.ts';
+
+type TokenStore = ConstructorParameters<typeof StoredTokens>[0];
 
 const TOKEN = 'portico_one';
 

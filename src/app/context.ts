@@ -15,7 +15,9 @@ import type { Loggers, LogTail } from '../telemetry/loggers.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import type { RequestStats, RequestTail } from '../telemetry/request-stats.ts';
 import type { Config } from './load-config.ts';
-import type { Tracing } from './telemetry.ts';
+import type { openTracing } from './telemetry.ts';
+
+type Tracing = NonNullable<ReturnType<typeof openTracing>>;
 
 export interface OpenDoor extends Listener {
   routes(): readonly ListedRoute[];

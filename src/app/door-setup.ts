@@ -1,14 +1,10 @@
-import { resolve } from 'node:path';
-import type { LiveCertificate } from '@portico/transport';
 import type { FastifyInstance } from 'fastify';
 import { formatPlace, placeInStack } from '../config/load-failure.ts';
 import { displayPath } from '../config/module.ts';
-import type { Settings } from '../config/options/options.ts';
 import { describeError, ExpectedError } from '../core/errors.ts';
 import { hideSecrets, type SecretTexts } from '../core/redaction.ts';
 import { oneLine } from '../core/text.ts';
 import type { ListedRoute } from '../http/routes.ts';
-import type { Loggers } from '../telemetry/loggers.ts';
 import type { DoorSetup } from './load-config.ts';
 
 /** The `setup` of a door failed or conflicts with the door's own routes; the start ends with this message. */
@@ -89,25 +85,4 @@ export function addSetup(app: FastifyInstance, options: SetupOptions): ExplainFa
 function isFastifyError(error: unknown): boolean {
   const { code, message } = Object(error) as { readonly code?: unknown; readonly message?: unknown };
   return String(code).startsWith('FST_ERR_') || String(message).startsWith('Not found handler already set');
-}
-
-/** The certificate of the doors, if they speak TLS. Rejects with CertificateError. */
-export async function certificateOf(
-  settings: Settings,
-  loggers: Loggers,
-): Promise<LiveCertificate | undefined> {
-  const { 'tls.cert': cert, 'tls.key': key } = settings;
-  if (cert === undefined || key === undefined) return undefined;
-  // TLS is loaded only if it is used.
-  const { LiveCertificate } = await import('@portico/transport/tls');
-  const log = loggers.child('tls');
-  const clientCas = (['management', 'webhook'] as const).flatMap((door) => {
-    const path = settings[`${door}.clientCa`];
-    return path === undefined ? [] : [[door, resolve(path)] as const];
-  });
-  const files = { cert: resolve(cert), key: resolve(key), clientCas: new Map(clientCas) };
-  return new LiveCertificate(files, (problem, { validTo }) => {
-    if (problem === undefined) log.info({ validTo }, 'TLS certificate reloaded');
-    else log.error({ err: problem, validTo }, 'changed TLS files unusable, old ones kept');
-  });
 }

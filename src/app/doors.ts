@@ -302,14 +302,6 @@ function storeChecks(database: Database): readonly HealthIndicator[] {
   return checks.map((check) => ({ ...check, cacheUntil: database.failed }));
 }
 
-/** The folder of the database if this process uses one, else the working folder. */
-export function dataFolder(url: string, used: boolean): string {
-  const [, place] = /^sqlite:(?!:memory:$)(.+)$/u.exec(url) ?? [];
-  if (!used || place === undefined) return '.';
-  // SQLite also opens URLs, such as `file:data.db` and `file:///var/lib/data.db`.
-  return dirname(place.startsWith('file:') ? fileURLToPath(new URL(place, pathToFileURL('./'))) : place);
-}
-
 /** Threshold above which a check is logged as slow, in milliseconds. */
 const SLOW = 10_000;
 
@@ -332,4 +324,12 @@ export function healthWatch({ metrics, log }: Pick<AppContext, 'metrics' | 'log'
 function reason({ error, code }: Readonly<Record<string, unknown>> = {}) {
   // Drivers' messages quote the URL that they could not connect to.
   return { error: typeof error === 'string' ? maskSecrets(error) : undefined, code };
+}
+
+/** The folder of the database if this process uses one, else the working folder. */
+export function dataFolder(url: string, used: boolean): string {
+  const [, place] = /^sqlite:(?!:memory:$)(.+)$/u.exec(url) ?? [];
+  if (!used || place === undefined) return '.';
+  // SQLite also opens URLs, such as `file:data.db` and `file:///var/lib/data.db`.
+  return dirname(place.startsWith('file:') ? fileURLToPath(new URL(place, pathToFileURL('./'))) : place);
 }

@@ -1,5 +1,6 @@
+import { resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { createListener, ReplyBudget } from '@portico/transport';
+import { createListener, type LiveCertificate, ReplyBudget } from '@portico/transport';
 import type { FastifyInstance } from 'fastify';
 import type { DestinationStream, Logger } from 'pino';
 import { trustProxy } from '../config/options/doors.ts';
@@ -22,7 +23,7 @@ import { addDiskMetrics, observeRuntime } from '../telemetry/runtime.ts';
 import { auditCertificates, auditRefusals, openAudit } from './audit.ts';
 import type { AppContext, OpenDoor } from './context.ts';
 import { asksForCredentials, configuredSecrets, warnOfExposedFiles } from './door-security.ts';
-import { addSetup, certificateOf } from './door-setup.ts';
+import { addSetup } from './door-setup.ts';
 import { dataFolder, openApi, openGraphqlDoor, openManagementDoor, openRestDoor } from './doors.ts';
 import type { Config } from './load-config.ts';
 import { openWebhookDoor } from './webhook-door.ts';
@@ -379,5 +380,23 @@ function scheduledBackups(
     plan: { every: intervalOf(every), folder, keep },
     log: loggers.child('backup'),
     metrics,
+  });
+}
+
+/** The certificate of the doors, if they speak TLS. Rejects with CertificateError. */
+async function certificateOf(settings: Settings, loggers: Loggers): Promise<LiveCertificate | undefined> {
+  const { 'tls.cert': cert, 'tls.key': key } = settings;
+  if (cert === undefined || key === undefined) return undefined;
+  // TLS is loaded only if it is used.
+  const { LiveCertificate } = await import('@portico/transport/tls');
+  const log = loggers.child('tls');
+  const clientCas = (['management', 'webhook'] as const).flatMap((door) => {
+    const path = settings[`${door}.clientCa`];
+    return path === undefined ? [] : [[door, resolve(path)] as const];
+  });
+  const files = { cert: resolve(cert), key: resolve(key), clientCas: new Map(clientCas) };
+  return new LiveCertificate(files, (problem, { validTo }) => {
+    if (problem === undefined) log.info({ validTo }, 'TLS certificate reloaded');
+    else log.error({ err: problem, validTo }, 'changed TLS files unusable, old ones kept');
   });
 }

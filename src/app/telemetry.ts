@@ -14,7 +14,7 @@ import {
 } from '../telemetry/opentelemetry.ts';
 
 /** Records the service's spans if a tracing SDK is registered. */
-export interface Tracing {
+interface Tracing {
   requests(door: Door): RequestTracing;
   database(database: Database, url: string): Database;
   readonly traceTarget: TraceTarget;

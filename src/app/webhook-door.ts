@@ -9,9 +9,11 @@ import { isolationProblems, withIsolation } from '../inbox/isolate/isolated.ts';
 import type { ReplayPlan } from '../inbox/operations.ts';
 import { createReplayPlan, createWork, type Work } from '../inbox/work.ts';
 import { RECEIVER_PATH, receiver, webhookErrors } from '../webhook/receiver.ts';
-import { readWebhookSettings, type WebhookSettings } from '../webhook/webhook.ts';
+import { readWebhookSettings } from '../webhook/webhook.ts';
 import type { AppContext } from './context.ts';
 import type { Config } from './load-config.ts';
+
+type WebhookSettings = ReturnType<typeof readWebhookSettings>;
 
 /** Wires the webhook door; its work starts once all doors listen. Throws ConfigError. */
 export function openWebhookDoor({

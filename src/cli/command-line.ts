@@ -1,7 +1,9 @@
 import { readPackageInfo } from '../core/package-root.ts';
 import { didYouMean, quote } from '../core/text.ts';
-import { type Command, type CommandEntry, type LoadCommand, UsageError } from './command.ts';
+import { type Command, type CommandEntry, UsageError } from './command.ts';
 import { print } from './terminal.ts';
+
+type LoadCommand = NonNullable<CommandEntry['load']>;
 
 /** Every command; help lists them in this order. */
 export const commands: readonly CommandEntry[] = [

@@ -11,7 +11,7 @@ export interface Command {
   run(argv: readonly string[], io: CommandIo): Promise<number>;
 }
 
-export type LoadCommand = () => Promise<Command>;
+type LoadCommand = () => Promise<Command>;
 
 /** A command as `portico help` lists it. Its code is loaded when it is called or its help is shown. */
 export interface CommandEntry {

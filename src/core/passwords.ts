@@ -7,7 +7,7 @@ import { ExpectedError } from './errors.ts';
 type PasswordAlgorithm = 'scrypt' | 'argon2id';
 
 /** A hashed password with its parameters. Memory is in KiB. */
-export type PasswordHash = {
+type PasswordHash = {
   readonly salt: Buffer;
   readonly hash: Buffer;
 } & (

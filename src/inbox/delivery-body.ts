@@ -5,7 +5,7 @@ import type { DeliveryHeaders, StoredDelivery } from './delivery.ts';
 // Apart from delivery.ts, because the threads of SQLite load that file and need no HTTP.
 
 /** Maximum size of a delivery's kept headers, names and values together, in bytes. */
-export const MAX_HEADER_BYTES = 4_096;
+const MAX_HEADER_BYTES = 4_096;
 
 /**
  * The request headers to keep, in the order of `names`, as JSON text; null if there are none. A header that

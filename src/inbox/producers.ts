@@ -372,7 +372,7 @@ interface DeadLetterAlertsOptions {
 /** How often dead letters are checked, in milliseconds. */
 const ALERT_POLL = 1_000;
 /** How long ago, in ms, the jobs of an alert died at least: running commits may add earlier ones. */
-export const SETTLING = 1_000;
+const SETTLING = 1_000;
 
 /** Stores an alert per target with newly dead jobs, at most one per interval for all processes. */
 function deadLetterAlerts(options: DeadLetterAlertsOptions): PeriodicTask {

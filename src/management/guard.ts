@@ -1,11 +1,16 @@
 import { HttpProblem } from '@portico/transport';
 import type { FastifyBaseLogger, FastifyInstance, FastifyRequest, onRequestHookHandler } from 'fastify';
-import { authenticator, type Principal, type Verdict } from '../access/basic.ts';
+import { authenticator, type BasicUser } from '../access/basic.ts';
 import { comparableEndpointId } from '../config/options/endpoint-id.ts';
+
 import { FORBIDDEN } from './management-errors.ts';
 import { accessRules } from './masking.ts';
 import type { ManagementEndpoint, Routes } from './operations.ts';
 import type { DoorOptions } from './options.ts';
+
+type Principal = Pick<BasicUser, 'roles'> & { readonly name: string };
+
+type Verdict = Awaited<ReturnType<ReturnType<typeof authenticator>>>;
 
 const PRINCIPALS = new WeakMap<FastifyRequest, Principal>();
 

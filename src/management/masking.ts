@@ -27,7 +27,7 @@ export function accessRules(rules: AccessRules): (id: string, own: Access | unde
 const MASK = '******';
 
 /** When to show the values of properties. Only authorised requests pass the guard. */
-export type ShowValues = 'never' | 'when-authorized' | 'always';
+type ShowValues = 'never' | 'when-authorized' | 'always';
 
 /** Matched anywhere in a name without separators: hiding a harmless value beats showing a secret. */
 const SECRET_PARTS =

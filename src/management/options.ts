@@ -16,9 +16,13 @@ import type { ConsoleView } from './console/console-view.ts';
 import type { CustomEndpoint } from './endpoints/custom.ts';
 import type { Build, GitSource } from './endpoints/info.ts';
 import type { Environment } from './endpoints/properties.ts';
-import type { Mappings } from './endpoints/runtime.ts';
-import type { AccessRules, ShowValues } from './masking.ts';
+import type { mappingsEndpoint } from './endpoints/runtime.ts';
+import type { AccessRules, valueShower } from './masking.ts';
 import type { SpringBootAdminOptions } from './spring-boot-admin.ts';
+
+type ShowValues = Parameters<typeof valueShower>[0];
+
+type Mappings = Parameters<typeof mappingsEndpoint>[1];
 
 /** All options of the management door; an embedding program gives some of them. */
 export interface DoorOptions {

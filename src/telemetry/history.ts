@@ -1,7 +1,7 @@
 import { type LatencyHistogram, percentileBetween } from './meters.ts';
 
 /** Interval of the readings, in milliseconds. */
-export const HISTORY_INTERVAL = 3_000;
+const HISTORY_INTERVAL = 3_000;
 
 /** Ticks per point and points, by window: 3 s for 15 minutes, 30 s for 3 hours, 4 minutes for a day. */
 const RESOLUTIONS = {
@@ -15,7 +15,7 @@ export const HISTORY_WINDOWS = Object.keys(RESOLUTIONS) as readonly HistoryWindo
 type HistoryWindow = keyof typeof RESOLUTIONS;
 
 /** A window of the history, column by column. */
-export interface HistoryReading {
+interface HistoryReading {
   /** Milliseconds between two points. */
   readonly interval: number;
   /** Times of the points in milliseconds since the epoch, oldest first. */

@@ -4,7 +4,11 @@ import fc from 'fast-check';
 import { captureLog } from '../../test/support/log-capture.ts';
 import { waitFor } from '../../test/support/wait-for.ts';
 import { openLog } from './log.ts';
-import { LOG_LEVELS, Loggers, type LogLevel, LogTail, ROOT } from './loggers.ts';
+import { LOG_LEVELS, Loggers, LogTail } from './loggers.ts';
+
+type LogLevel = (typeof LOG_LEVELS)[number];
+
+const ROOT = 'ROOT';
 
 describe('loggers', () => {
   async function open(level: LogLevel = 'info') {

@@ -6,7 +6,7 @@ interface Leveled {
 }
 
 /** The configured level of a logger, if any, and its effective level. */
-export interface LoggerState {
+interface LoggerState {
   readonly configured: LogLevel | undefined;
   readonly effective: LogLevel;
   /** When a temporary level ends, in milliseconds since 1970. */
@@ -27,7 +27,7 @@ interface Named {
 }
 
 /** The name of the logger from which the others inherit their level. */
-export const ROOT = 'ROOT';
+const ROOT = 'ROOT';
 
 /**
  * The loggers of the process by name. A logger without a configured level inherits that of ROOT, and ROOT the
@@ -168,4 +168,4 @@ export class LogTail {
 export const LOG_LEVELS = ['silent', 'fatal', 'error', 'warn', 'info', 'debug', 'trace'] as const;
 
 /** The name of a level, in lower case. */
-export type LogLevel = (typeof LOG_LEVELS)[number];
+type LogLevel = (typeof LOG_LEVELS)[number];

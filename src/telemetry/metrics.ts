@@ -299,7 +299,7 @@ export interface Tagged<S extends Series, Keys extends readonly string[]> {
 }
 
 /** A bug: a meter is declared twice in different ways, or used against its declaration. */
-export class MeterError extends Error {
+class MeterError extends Error {
   override readonly name = 'MeterError';
   readonly code = 'METER';
 }

@@ -144,7 +144,7 @@ export class ExchangeLog {
 }
 
 /** A recorded reply. */
-export interface TailedRequest {
+interface TailedRequest {
   /** Sequence number since the start. */
   readonly number: number;
   readonly door: string;

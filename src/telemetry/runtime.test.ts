@@ -7,7 +7,9 @@ import { runInNewContext } from 'node:vm';
 import { temporaryFolder } from '../../test/support/temporary-folder.ts';
 import { waitFor } from '../../test/support/wait-for.ts';
 import { Metrics } from './metrics.ts';
-import { addDiskMetrics, addJvmMetrics, type CpuTime, observeRuntime, usage } from './runtime.ts';
+import { addDiskMetrics, addJvmMetrics, observeRuntime, usage } from './runtime.ts';
+
+type CpuTime = ReturnType<Parameters<typeof usage>[0]>;
 
 describe('runtime metrics', () => {
   /** The only value of a meter, or of its series with a tag value. */

@@ -25,7 +25,7 @@ export function observeRuntime(metrics: Metrics): Disposable {
 }
 
 /** Cumulative busy time and available time, in the same unit. */
-export interface CpuTime {
+interface CpuTime {
   readonly busy: number;
   readonly total: number;
 }
@@ -137,7 +137,7 @@ interface Window {
 }
 
 /** The measurements of a window. */
-export interface EventLoopReading {
+interface EventLoopReading {
   /** Length of the window in milliseconds. */
   readonly windowMs: number;
   /** From 0 (idle) to 1. */

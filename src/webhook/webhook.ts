@@ -170,7 +170,7 @@ function optionNamed(name: keyof WebhookNumbers | 'headers'): Setting<unknown> {
 }
 
 /** The configured sources, forward addresses, schedules and alerts. */
-export interface WebhookSettings extends Omit<WorkSettings, 'handlers'> {
+interface WebhookSettings extends Omit<WorkSettings, 'handlers'> {
   readonly sources: readonly SourceSettings[];
 }
 

@@ -3,11 +3,13 @@ import { describe, test } from 'node:test';
 import type { NewDelivery } from '../../src/inbox/delivery.ts';
 import { DeliveryIds } from '../../src/inbox/delivery.ts';
 import type { Inbox } from '../../src/inbox/inbox.ts';
-import { SETTLING, storeAlerts } from '../../src/inbox/producers.ts';
+import { storeAlerts } from '../../src/inbox/producers.ts';
 import type { Database } from '../../src/sql/database.ts';
 import { LATER } from '../support/claim-jobs.ts';
 import { engines } from '../support/databases.ts';
 import { newDelivery } from '../support/new-delivery.ts';
+
+const SETTLING = 1_000;
 
 const INTERVAL = 60_000;
 

@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { MAX_CRASHES } from '../../src/inbox/dispatch/worker.ts';
 import type { Inbox } from '../../src/inbox/inbox.ts';
 import { ids, LATER } from '../support/claim-jobs.ts';
 import { engines } from '../support/databases.ts';
 import { manualTarget, startDispatcher } from '../support/dispatch.ts';
 import { newDelivery } from '../support/new-delivery.ts';
 import { waitFor } from '../support/wait-for.ts';
+
+const MAX_CRASHES = 5;
 
 /** A process claims all it can get, and ends before anything has ended. */
 async function die(inbox: Inbox, process: string) {

@@ -1,4 +1,4 @@
-import { API, noteAnswer } from './live.ts';
+import { useEffect, useRef } from 'react';
 
 /** The service answered with an error, or not at all (status 0). */
 export class ApiError extends Error {
@@ -50,4 +50,85 @@ function messageOf(text: string): string | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** The console's endpoints, relative to its page, so that they work behind a proxy's prefix. */
+export const API = `${location.pathname.replace(/\/$/, '')}/api/`;
+
+/** The state of the connection to the service. */
+export type Connection = 'connecting' | 'live' | 'lost' | 'resting';
+
+/** Called with the data of an event. */
+type LiveHandlers = Readonly<Record<string, (data: never) => void>>;
+
+/** Delay before reopening a stream that the browser has given up, in milliseconds. */
+const RETRY = 2_000;
+
+let connection: Connection = 'connecting';
+let streams = 0;
+const watchers = new Set<(connection: Connection) => void>();
+
+function tell(next: Connection): void {
+  connection = next;
+  for (const watcher of watchers) watcher(next);
+}
+
+/** Records whether the service has answered a request; ignored while a stream is open, which knows better. */
+function noteAnswer(isThere: boolean): void {
+  if (streams === 0) tell(isThere ? 'live' : 'lost');
+}
+
+/** Calls a watcher with the connection now and at each change; returns a function that ends this. */
+export function watchConnection(watcher: (connection: Connection) => void): () => void {
+  watchers.add(watcher);
+  watcher(connection);
+  return () => watchers.delete(watcher);
+}
+
+/** Receives the events of topics (`a,b`) while the tab is visible, and resumes after an interruption. */
+export function useLive(topics: string, handlers: LiveHandlers, after = ''): void {
+  const current = useRef(handlers);
+  current.current = handlers;
+  // The names never change while a page is open.
+  const names = Object.keys(handlers).join();
+
+  // biome-ignore lint/correctness/useExhaustiveDependencies: `after` is only the initial position.
+  useEffect(() => {
+    let source: EventSource | undefined;
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    let position = after;
+
+    const close = () => {
+      clearTimeout(timer);
+      source?.close();
+      source = undefined;
+    };
+    const open = () => {
+      close();
+      if (document.hidden) return tell('resting');
+      tell(connection === 'lost' ? 'lost' : 'connecting');
+      const opened = new EventSource(`${API}live?topics=${topics}&after=${position}`);
+      source = opened;
+      opened.onopen = () => tell('live');
+      opened.onerror = () => {
+        tell('lost');
+        if (opened.readyState === EventSource.CLOSED) timer = setTimeout(open, RETRY);
+      };
+      for (const name of names.split(',')) {
+        opened.addEventListener(name, (event) => {
+          const { data, lastEventId } = event as MessageEvent<string>;
+          position = lastEventId;
+          current.current[name]?.(JSON.parse(data) as never);
+        });
+      }
+    };
+    streams++;
+    open();
+    document.addEventListener('visibilitychange', open);
+    return () => {
+      document.removeEventListener('visibilitychange', open);
+      streams--;
+      close();
+    };
+  }, [topics, names]);
 }

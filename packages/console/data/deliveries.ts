@@ -20,47 +20,6 @@ export interface DeliveryList {
   readonly next: number | null;
 }
 
-/** One job of a delivery. */
-export interface Job {
-  readonly target: string;
-  readonly status: string;
-  readonly attempts: number;
-  /** Attempts whose process crashed. */
-  readonly crashes: number;
-  readonly nextAttemptAt: string | null;
-  /** The earliest time to handle it, if it was received for later. */
-  readonly plannedAt: string | null;
-  readonly finishedAt: string | null;
-  readonly error?: string | null;
-  /** The finished attempts that the job keeps, the latest ones. */
-  readonly history: readonly Attempt[];
-}
-
-export interface Attempt {
-  readonly attempt: number;
-  readonly outcome: string;
-  readonly startedAt: string;
-  readonly durationMs: number | null;
-  /** The process that made the attempt. */
-  readonly process: string;
-  /** The status that a forward address answered. */
-  readonly status: number | null;
-  readonly error?: string | null;
-  readonly answer?: string | null;
-}
-
-/** One delivery with all details. */
-export interface DeliveryView extends DeliveryRow {
-  readonly contentType: string | null;
-  readonly dataPointer: string;
-  readonly jobs: readonly Job[];
-  readonly headers?: Readonly<Record<string, string>>;
-  readonly bodyBase64?: string;
-  readonly bodyTruncated?: boolean;
-}
-
-export const STATUSES = ['unhandled', 'processing', 'pending', 'dead', 'done', 'discarded'] as const;
-
 const TONES: Readonly<Record<string, Tone>> = {
   done: 'good',
   dead: 'bad',

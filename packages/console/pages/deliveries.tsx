@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState } from 'react';
 import { useAbout } from '../data/about.ts';
-import { act } from '../data/api.ts';
+import { act, useLive } from '../data/api.ts';
 import {
   type Action,
   collect,
@@ -8,11 +8,9 @@ import {
   type DeliveryRow,
   isActionable,
   listQuery,
-  STATUSES,
   statusTone,
 } from '../data/deliveries.ts';
 import { formatBytes, formatMoment, formatMs } from '../data/format.ts';
-import { useLive } from '../data/live.ts';
 import { linkTo, type Route } from '../data/route.ts';
 import { useData, usePaged } from '../data/use-data.ts';
 import { type Column, DataTable, Loaded, Pager } from '../parts/data-table.tsx';
@@ -28,6 +26,8 @@ export function Deliveries({ route }: { route: Route }) {
 }
 
 const PAGE = '50';
+
+const STATUSES = ['unhandled', 'processing', 'pending', 'dead', 'done', 'discarded'] as const;
 
 const FILTERS: readonly Filter[] = [
   {

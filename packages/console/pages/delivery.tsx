@@ -1,16 +1,8 @@
 import { useMemo, useState } from 'react';
 import { useAbout } from '../data/about.ts';
-import { act } from '../data/api.ts';
-import {
-  type Action,
-  type Attempt,
-  type DeliveryView,
-  isActionable,
-  type Job,
-  statusTone,
-} from '../data/deliveries.ts';
+import { act, useLive } from '../data/api.ts';
+import { type Action, type DeliveryRow, isActionable, statusTone } from '../data/deliveries.ts';
 import { formatBytes, formatMoment, formatMs } from '../data/format.ts';
-import { useLive } from '../data/live.ts';
 import { useData } from '../data/use-data.ts';
 import { Icon } from '../parts/icon.tsx';
 import { Card, Empty, Notice, Page, Segments, Status, type Tone, Waiting } from '../parts/parts.tsx';
@@ -367,4 +359,43 @@ function Member({ name, member, depth }: { name: string; member: unknown; depth:
 function Leaf({ value }: { value: unknown }) {
   if (typeof value === 'string') return <span className="json-text">{JSON.stringify(value)}</span>;
   return <span className="json-value">{String(value)}</span>;
+}
+
+/** One job of a delivery. */
+interface Job {
+  readonly target: string;
+  readonly status: string;
+  readonly attempts: number;
+  /** Attempts whose process crashed. */
+  readonly crashes: number;
+  readonly nextAttemptAt: string | null;
+  /** The earliest time to handle it, if it was received for later. */
+  readonly plannedAt: string | null;
+  readonly finishedAt: string | null;
+  readonly error?: string | null;
+  /** The finished attempts that the job keeps, the latest ones. */
+  readonly history: readonly Attempt[];
+}
+
+interface Attempt {
+  readonly attempt: number;
+  readonly outcome: string;
+  readonly startedAt: string;
+  readonly durationMs: number | null;
+  /** The process that made the attempt. */
+  readonly process: string;
+  /** The status that a forward address answered. */
+  readonly status: number | null;
+  readonly error?: string | null;
+  readonly answer?: string | null;
+}
+
+/** One delivery with all details. */
+interface DeliveryView extends DeliveryRow {
+  readonly contentType: string | null;
+  readonly dataPointer: string;
+  readonly jobs: readonly Job[];
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly bodyBase64?: string;
+  readonly bodyTruncated?: boolean;
 }

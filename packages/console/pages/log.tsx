@@ -1,6 +1,6 @@
 import { useCallback, useEffect, useRef, useState } from 'react';
+import { useLive } from '../data/api.ts';
 import { formatTime } from '../data/format.ts';
-import { useLive } from '../data/live.ts';
 import { goTo, linkTo, type Route } from '../data/route.ts';
 import { type Filter, Filters } from '../parts/filters.tsx';
 import { Card, Empty, Page, PauseButton } from '../parts/parts.tsx';

@@ -1,5 +1,6 @@
 import { useMemo } from 'react';
 import { type About, DOOR_TITLES, useAbout } from '../data/about.ts';
+import { useLive } from '../data/api.ts';
 import { formatBytes, formatNumber, formatSpan, formatValue } from '../data/format.ts';
 import {
   type HistoryData,
@@ -10,7 +11,6 @@ import {
   useHistory,
   WINDOWS,
 } from '../data/history.ts';
-import { useLive } from '../data/live.ts';
 import { goTo, linkTo, type Route } from '../data/route.ts';
 import { type Data, useData } from '../data/use-data.ts';
 import { type Column, DataTable, Loaded } from '../parts/data-table.tsx';

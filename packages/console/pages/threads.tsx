@@ -1,7 +1,7 @@
 import { useMemo } from 'react';
+import { useLive } from '../data/api.ts';
 import { formatMs, formatValue } from '../data/format.ts';
 import { type Samples, useHistory } from '../data/history.ts';
-import { useLive } from '../data/live.ts';
 import { useData } from '../data/use-data.ts';
 import { Icon } from '../parts/icon.tsx';
 import { Card, Page, Status, Waiting } from '../parts/parts.tsx';

@@ -19,13 +19,10 @@ import { AttemptError, backoff, type Target, UncountedError } from './target.ts'
 const MAX_ERROR = 1_000;
 
 /** The outcome of an attempt, with its error if it failed. */
-export interface Ended {
+interface Ended {
   readonly outcome: Outcome;
   readonly error?: unknown;
 }
-
-/** The end of an attempt that does not count. */
-export const RELEASED: Ended = { outcome: { kind: 'released' } };
 
 /** Default number of history entries that a job keeps. */
 const KEPT_ATTEMPTS = 20;
@@ -72,6 +69,9 @@ export class Attempt {
     this.#onOverdue = onOverdue;
   }
 
+  /** The end of an attempt that does not count. */
+  static readonly RELEASED: Ended = { outcome: { kind: 'released' } };
+
   /** The attempt whose target caused the running code, such as a process event; undefined if unknown. */
   static get current(): Attempt | undefined {
     return current.getStore();
@@ -116,14 +116,14 @@ export class Attempt {
   loseLease(): boolean {
     if (this.#leaseLost) return false;
     this.#leaseLost = true;
-    if (this.#begunAt !== undefined && this.#timedOut === undefined) this.#awaitEnd(RELEASED);
+    if (this.#begunAt !== undefined && this.#timedOut === undefined) this.#awaitEnd(Attempt.RELEASED);
     this.#abort.abort(new LeaseLostError());
     return true;
   }
 
   /** Ends the attempt without waiting for its target. */
   release(reason: unknown): void {
-    this.#abortWith(RELEASED, reason);
+    this.#abortWith(Attempt.RELEASED, reason);
   }
 
   /** Ends the attempt because the process ends. Without an error, the attempt may have caused the crash. */
@@ -143,7 +143,7 @@ export class Attempt {
 
   /** The result for an error of the target. A lost lease and other processes' faults do not count. */
   #thrown(error: unknown): Ended {
-    return this.#leaseLost || error instanceof UncountedError ? RELEASED : this.#failure(error);
+    return this.#leaseLost || error instanceof UncountedError ? Attempt.RELEASED : this.#failure(error);
   }
 
   /** Adds what is recorded about the attempt to a result. */

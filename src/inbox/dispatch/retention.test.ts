@@ -4,7 +4,9 @@ import { test } from 'node:test';
 import { openDatabase } from '../../sql/open.ts';
 import type { NewDelivery } from '../delivery.ts';
 import type { PruneRule } from '../inbox.ts';
-import { prune, retention, SETTLING } from './retention.ts';
+import { prune, retention } from './retention.ts';
+
+const SETTLING = 60_000;
 
 const NOW = 1_700_000_000_000;
 

@@ -24,7 +24,7 @@ interface RetentionOptions {
  * Deliveries that ended within this time stay even if the inbox is too large, in milliseconds. Commits in
  * progress, and replicas with other clocks, may still add entries that ended before the last one of a step.
  */
-export const SETTLING = 60_000;
+const SETTLING = 60_000;
 /** Maximum number of remembered dedup keys: about 200 MB. */
 const MAX_KEYS = 1_000_000;
 /** Pause between two steps in milliseconds, which lets other writes go first. */

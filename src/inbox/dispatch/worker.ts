@@ -1,11 +1,13 @@
 import type { MaybePromise } from '../../core/maybe-promise.ts';
 import type { ClaimedJob } from '../delivery.ts';
 import type { Inbox, Outcome } from '../inbox.ts';
-import { Attempt, type Ended, RELEASED } from './attempt.ts';
+import { Attempt } from './attempt.ts';
 import type { HandlingShare } from './handling-share.ts';
 import { type ClaimedBytes, HeldAttempts, Prefetch } from './held-attempts.ts';
 import type { Leases } from './leases.ts';
 import type { Target } from './target.ts';
+
+type Ended = Awaited<ReturnType<Attempt['run']>>;
 
 /** Callbacks for events of jobs. */
 export interface WorkerEvents {
@@ -57,7 +59,7 @@ const NEXT_BODY = 1024 * 1024;
 const MAX_RUN = 32;
 
 /** A job with this many crashes is dead. */
-export const MAX_CRASHES = 5;
+const MAX_CRASHES = 5;
 
 /**
  * Runs the jobs of one target: those that it claims, some of them ahead (see `Prefetch`) so that handlers
@@ -69,7 +71,7 @@ export class Worker {
   readonly #options: WorkerOptions;
   readonly #prefetch = new Prefetch();
   /** Its attempts, until their outcome is recorded. */
-  readonly #held = new HeldAttempts((attempt) => this.#start(attempt, RELEASED));
+  readonly #held = new HeldAttempts((attempt) => this.#start(attempt, Attempt.RELEASED));
   /** The number of attempts whose target is running. */
   #running = 0;
   /** Resolves once no attempt is held; created when `#end` waits for it. */
@@ -193,7 +195,7 @@ export class Worker {
 
   #releaseReady(): void {
     for (let next = this.#held.take(); next !== undefined; next = this.#held.take()) {
-      this.#start(next, RELEASED);
+      this.#start(next, Attempt.RELEASED);
     }
   }
 
@@ -430,7 +432,7 @@ export class Worker {
     // The claim was answered so late that the lease may have ended.
     const isLate = attempt.leaseLost || performance.now() >= attempt.leaseUntil;
     // A pause may have started during the claim.
-    if (isLate || this.#stopped || rateLimit?.isPaused) return RELEASED;
+    if (isLate || this.#stopped || rateLimit?.isPaused) return Attempt.RELEASED;
     if (crashes >= MAX_CRASHES) {
       const error = `the process crashed or stalled during each of ${crashes} attempts`;
       return { outcome: { kind: 'dead', error } };

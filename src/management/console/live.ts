@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { EventStream, eventReply, HttpProblem } from '@portico/transport';
 import { refuseFromOtherSite } from '../../access/cors.ts';
 import type { DeliveryLog } from '../../inbox/operations.ts';
-import type { History, HistoryReading } from '../../telemetry/history.ts';
+import type { History } from '../../telemetry/history.ts';
 import type { LogTail } from '../../telemetry/loggers.ts';
 import type { Operations } from '../operations.ts';
 
@@ -92,7 +92,7 @@ async function* liveEvents(
   }
 }
 
-function samplesJson({ times, columns }: HistoryReading): string {
+function samplesJson({ times, columns }: ReturnType<History['read']>): string {
   const values = Object.entries(columns).map(([name, column]) => [name, column.values]);
   return JSON.stringify({ times, values: Object.fromEntries(values) });
 }

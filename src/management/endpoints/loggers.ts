@@ -1,9 +1,13 @@
 import { HttpProblem, type Reply, type RequestContext } from '@portico/transport';
-import type { LoggerState, Loggers } from '../../telemetry/loggers.ts';
-import { LOG_LEVELS, type LogLevel } from '../../telemetry/loggers.ts';
+import type { Loggers } from '../../telemetry/loggers.ts';
+import { LOG_LEVELS } from '../../telemetry/loggers.ts';
 import { jsonReply, NO_CONTENT, NOT_FOUND } from '../management-errors.ts';
 import type { ManagementEndpoint } from '../operations.ts';
 import { parseDuration } from './recent.ts';
+
+type LogLevel = (typeof LOG_LEVELS)[number];
+
+type LoggerState = NonNullable<ReturnType<Loggers['state']>>;
 
 /** Actuator's names for the levels. */
 const WORDS = new Map<LogLevel, string>(

@@ -7,7 +7,9 @@ import { parseExposition } from '../../../test/support/exposition.ts';
 import { Metrics } from '../../telemetry/metrics.ts';
 import { refuse } from '../management-errors.ts';
 import { addRoutes } from '../operations.ts';
-import { CHUNK_LINES, Exposition, formatFor, OPEN_METRICS, prometheusEndpoint, TEXT } from './prometheus.ts';
+import { Exposition, formatFor, OPEN_METRICS, prometheusEndpoint, TEXT } from './prometheus.ts';
+
+const CHUNK_LINES = 500;
 
 type Format = ReturnType<typeof formatFor>;
 

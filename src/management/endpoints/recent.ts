@@ -2,7 +2,7 @@ import { HttpProblem, type RecordedExchange } from '@portico/transport';
 import type { SecretTexts } from '../../core/redaction.ts';
 import { HISTORY_WINDOWS, type History } from '../../telemetry/history.ts';
 import type { LogTail } from '../../telemetry/loggers.ts';
-import type { ExchangeLog, RequestTail, TailedRequest } from '../../telemetry/request-stats.ts';
+import type { ExchangeLog, RequestTail } from '../../telemetry/request-stats.ts';
 import { jsonReply, jsonTextReply } from '../management-errors.ts';
 import { isSecretName, maskText } from '../masking.ts';
 import type { ManagementEndpoint } from '../operations.ts';
@@ -65,7 +65,7 @@ export function requestsEndpoint(tail: RequestTail): ManagementEndpoint {
   };
 }
 
-function describe({ endedAt, duration, ...request }: TailedRequest) {
+function describe({ endedAt, duration, ...request }: ReturnType<RequestTail['latest']>[number]) {
   return { ...request, endedAt: new Date(endedAt).toISOString(), durationMs: duration };
 }
 

@@ -1,6 +1,6 @@
 import { requestFields } from '@portico/transport';
 import type { ListedRoute } from '../../http/routes.ts';
-import { type EventLoopReading, EventLoopWindows } from '../../telemetry/runtime.ts';
+import { EventLoopWindows } from '../../telemetry/runtime.ts';
 import { jsonReply } from '../management-errors.ts';
 import type { ManagementEndpoint } from '../operations.ts';
 import { formatDuration } from './recent.ts';
@@ -18,12 +18,12 @@ export function eventLoopEndpoint(): ManagementEndpoint {
   };
 }
 
-function describe({ windowMs, utilization, delay }: EventLoopReading) {
+function describe({ windowMs, utilization, delay }: ReturnType<EventLoopWindows['read']>) {
   return { window: formatDuration(windowMs), utilization, delay: { unit: 'milliseconds', ...delay } };
 }
 
 /** A function for each door, by name, that lists its routes. */
-export type Mappings = ReadonlyMap<string, () => readonly ListedRoute[]>;
+type Mappings = ReadonlyMap<string, () => readonly ListedRoute[]>;
 
 /** The mappings endpoint: every path of every door, in Actuator's format. */
 export function mappingsEndpoint(application: string, mappings: Mappings): ManagementEndpoint {

@@ -9,15 +9,10 @@ import { StoreUnavailableError } from '../core/errors.ts';
 import type { MaybePromise } from '../core/maybe-promise.ts';
 import type { BasicUser } from './basic.ts';
 import { type ApiTokensConfig, apiTokenSchema } from './config.ts';
-import {
-  type AccessPolicy,
-  createAccessPolicy,
-  isToken,
-  type Required,
-  type TokenProvider,
-  tokenDigest,
-} from './policy.ts';
+import { type AccessPolicy, createAccessPolicy, isToken, type TokenProvider, tokenDigest } from './policy.ts';
 import { Load, type RateRule } from './rates.ts';
+
+type Required = AccessPolicy['rules']['required'];
 
 const DEFAULTS = defaultsOf('api');
 

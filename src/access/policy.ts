@@ -17,7 +17,7 @@ import { ClientRate, type Load, type RateRule } from './rates.ts';
 export type Permission = 'read' | 'write';
 
 /** Which operations need credentials. */
-export type Required = 'none' | 'write' | 'all';
+type Required = 'none' | 'write' | 'all';
 
 type PermissionScopes = Readonly<Record<Permission, string>>;
 

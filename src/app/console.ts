@@ -9,7 +9,7 @@ import { whenReady } from '../core/maybe-promise.ts';
 import { createSender, type Receiver } from '../http/client.ts';
 import { sentName } from '../inbox/event-names.ts';
 import type { Backlog, Inbox } from '../inbox/inbox.ts';
-import type { ConsoleDoor, ConsoleView, TestAnswer, TestSender } from '../management/console/console-view.ts';
+import type { ConsoleView, TestSender } from '../management/console/console-view.ts';
 import { isExposed } from '../management/guard.ts';
 import { token, UnsignableError } from '../signatures/hmac.ts';
 import type { Signer } from '../signatures/schemes.ts';
@@ -29,6 +29,10 @@ import type { AppContext } from './context.ts';
 import { accessOf, closedInConsole, includeList } from './door-security.ts';
 import type { Config } from './load-config.ts';
 import { webhookSettings } from './webhook-door.ts';
+
+type TestAnswer = Awaited<ReturnType<TestSender['send']>>;
+
+type ConsoleDoor = ReturnType<NonNullable<ConsoleView['doors']>>[number];
 
 const ENGINES = { sqlite: 'SQLite', postgres: 'PostgreSQL' } as const;
 

@@ -29,8 +29,8 @@ export const commands: readonly CommandEntry[] = [
       list: async () => (await import('./deliveries/list.ts')).listDeliveries,
       show: async () => (await import('./deliveries/show.ts')).showDelivery,
       tail: async () => (await import('./deliveries/tail.ts')).tailDeliveries,
-      replay: async () => (await import('./deliveries/change.ts')).replayDeliveries,
-      discard: async () => (await import('./deliveries/change.ts')).discardDeliveries,
+      replay: async () => (await import('./deliveries/change.ts')).changeCommands.replay,
+      discard: async () => (await import('./deliveries/change.ts')).changeCommands.discard,
     },
   },
   {
@@ -51,9 +51,9 @@ export const commands: readonly CommandEntry[] = [
     name: 'tokens',
     summary: 'Creates, lists and revokes tokens for REST and GraphQL.',
     parts: {
-      create: async () => (await import('./tokens.ts')).createToken,
-      list: async () => (await import('./tokens.ts')).listTokens,
-      revoke: async () => (await import('./tokens.ts')).revokeToken,
+      create: async () => (await import('./tokens.ts')).tokenCommands.create,
+      list: async () => (await import('./tokens.ts')).tokenCommands.list,
+      revoke: async () => (await import('./tokens.ts')).tokenCommands.revoke,
     },
   },
   {

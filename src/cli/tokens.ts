@@ -13,7 +13,7 @@ import { type Column, note, print, printJson, renderTable } from './terminal.ts'
 const DAY = 86_400_000;
 
 /** `portico tokens create`: stores a token's digest and prints it once. Resolves to the exit code. */
-export const createToken: Command = {
+const createToken: Command = {
   usage: {
     topic: 'tokens create',
     words: '<name> --scopes <scopes> [options]',
@@ -83,7 +83,7 @@ function expiryOf(text: string, now: number): number | undefined {
 }
 
 /** `portico tokens list`. Resolves to the exit code. */
-export const listTokens: Command = {
+const listTokens: Command = {
   usage: {
     topic: 'tokens list',
     words: '[options]',
@@ -131,7 +131,7 @@ function endOf({ expiresAt, revokedAt }: StoredToken, now: number): string {
 }
 
 /** `portico tokens revoke`. Resolves to the exit code: 1 when a name has no token. */
-export const revokeToken: Command = {
+const revokeToken: Command = {
   usage: {
     topic: 'tokens revoke',
     words: '<name...> [options]',
@@ -161,3 +161,6 @@ async function revoke(argv: readonly string[], io: CommandIo): Promise<number> {
   }
   return code;
 }
+
+/** The commands of `portico tokens`. */
+export const tokenCommands = { create: createToken, list: listTokens, revoke: revokeToken };

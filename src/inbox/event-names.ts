@@ -18,7 +18,7 @@ import type { Target } from './dispatch/target.ts';
 import type { ReplayPlan } from './operations.ts';
 
 /** Defaults for targets. Times are in milliseconds. */
-export type TargetDefaults = Pick<
+type TargetDefaults = Pick<
   Target,
   'concurrency' | 'timeout' | 'maxAttempts' | 'keptAttempts' | 'backoff' | 'priority'
 >;

@@ -306,7 +306,7 @@ export interface RelayStore {
 }
 
 /** Jobs of a target that died since the last alert about it. */
-export interface DeadLetters {
+interface DeadLetters {
   readonly target: string;
   /** Their number, at most `MAX_COUNTED`. */
   readonly count: number;

@@ -17,7 +17,6 @@ import {
   ALERT_CHECKPOINT,
   ALERT_PREFIX,
   type Appended,
-  type DeadLetters,
   type Enqueued,
   type Inbox,
   MAX_COUNTED,
@@ -25,13 +24,15 @@ import {
   type TakenDelivery,
 } from './inbox.ts';
 import type { JobPlan } from './job-plan.ts';
-import { type Schedule, Scheduler } from './schedules.ts';
+import { type readSchedules, Scheduler } from './schedules.ts';
+
+type DeadLetters = Awaited<ReturnType<Inbox['deadLetters']>>[number];
 
 /** The configuration of producers. */
 export interface ProducerSettings {
   /** The targets that may subscribe to changes of users. */
   readonly forwards: readonly ForwardSettings[];
-  readonly schedules: readonly Schedule[];
+  readonly schedules: ReturnType<typeof readSchedules>;
   readonly deadAlert: {
     /** Where alerts are sent; undefined: nowhere. */
     readonly address: ForwardSettings | undefined;

@@ -15,7 +15,7 @@ interface Timetable {
 }
 
 /** A delivery that is stored at recurring times. */
-export interface Schedule {
+interface Schedule {
   readonly name: string;
   readonly event: string;
   /** The handler's data, besides the schedule's name and the planned time. */

@@ -8,6 +8,7 @@ import type {
   Span,
   SpanContext,
   SpanKind,
+  SpanOptions,
   Meter as Target,
 } from '@opentelemetry/api';
 import type { RequestSpan, RequestTracing, TracedRequest } from '@portico/transport';
@@ -16,7 +17,7 @@ import type { Meter, Series } from './meters.ts';
 import type { Metrics } from './metrics.ts';
 
 /** The API of OpenTelemetry, which is a development dependency for its types. */
-export type OpenTelemetryApi = typeof import('@opentelemetry/api');
+type OpenTelemetryApi = typeof import('@opentelemetry/api');
 
 /** The global symbol under which every copy of the API finds the registered SDK. */
 const REGISTERED = Symbol.for('opentelemetry.js.api.1');
@@ -288,10 +289,10 @@ class OpenTelemetrySpan implements RequestSpan {
 }
 
 /** The instrumentation scope of Portico's spans and meters. */
-export const SCOPE = 'portico';
+const SCOPE = 'portico';
 
 /** Converts a W3C trace context to OpenTelemetry's form. */
-export function spanContextOf(
+function spanContextOf(
   { createTraceState }: OpenTelemetryApi,
   { traceId, spanId, flags, state }: TraceContext,
 ): SpanContext {
@@ -306,7 +307,26 @@ export function traceContextOf({ traceId, spanId, traceFlags, traceState }: Span
 }
 
 /** The context in which a span with that parent starts; starts a new trace without one. */
-export function parentContext(api: OpenTelemetryApi, parent: TraceContext | undefined): Context {
+function parentContext(api: OpenTelemetryApi, parent: TraceContext | undefined): Context {
   if (parent === undefined) return api.ROOT_CONTEXT;
   return api.trace.setSpanContext(api.ROOT_CONTEXT, spanContextOf(api, parent));
+}
+
+/**
+ * Creates a function that starts a span in the trace `origin`, or with `isLinked` in a new trace with a link
+ * to it. `active` is the context of the span.
+ */
+export function spanStarter(api: OpenTelemetryApi) {
+  const tracer = api.trace.getTracer(SCOPE);
+  return (
+    name: string,
+    options: Pick<SpanOptions, 'kind' | 'attributes'>,
+    origin: TraceContext | undefined,
+    isLinked: boolean,
+  ) => {
+    const links = origin !== undefined && isLinked ? [{ context: spanContextOf(api, origin) }] : [];
+    const parent = parentContext(api, isLinked ? undefined : origin);
+    const span = tracer.startSpan(name, { ...options, links }, parent);
+    return { span, active: api.trace.setSpan(parent, span) };
+  };
 }

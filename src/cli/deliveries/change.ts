@@ -47,7 +47,7 @@ const VERBS: Readonly<Record<ActionName, string>> = { replay: 'Replay', discard:
 const BULK = { words: '[id...] [options]', maxWords: Number.POSITIVE_INFINITY };
 
 /** `portico deliveries discard`. Resolves to the exit code. */
-export const discardDeliveries: Command = {
+const discardDeliveries: Command = {
   usage: {
     topic: 'deliveries discard',
     ...BULK,
@@ -61,7 +61,7 @@ export const discardDeliveries: Command = {
 };
 
 /** `portico deliveries replay`. Resolves to the exit code. */
-export const replayDeliveries: Command = {
+const replayDeliveries: Command = {
   usage: {
     topic: 'deliveries replay',
     ...BULK,
@@ -74,6 +74,9 @@ export const replayDeliveries: Command = {
   },
   run: (argv, io) => changeDeliveries('replay', replayDeliveries.usage, argv, io),
 };
+
+/** The commands that change deliveries. */
+export const changeCommands = { replay: replayDeliveries, discard: discardDeliveries };
 
 /** Runs an action on deliveries, named as arguments or matched by options. Resolves to the exit code. */
 async function changeDeliveries(

@@ -1,16 +1,8 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import type { Link, Span } from '@opentelemetry/api';
 import { describeError } from '../../core/errors.ts';
 import { isThenable, type MaybePromise } from '../../core/maybe-promise.ts';
 import { nextSpan, readStoredTrace, storedTrace } from '../../core/trace.ts';
-import {
-  endWithError,
-  type OpenTelemetryApi,
-  parentContext,
-  SCOPE,
-  spanContextOf,
-  traceContextOf,
-} from '../../telemetry/opentelemetry.ts';
+import { endWithError, type Registered, spanStarter, traceContextOf } from '../../telemetry/opentelemetry.ts';
 import type { ClaimedJob } from '../delivery.ts';
 import type { Answer, Outcome } from '../inbox.ts';
 import { AttemptError, backoff, type Target, UncountedError } from './target.ts';
@@ -203,22 +195,16 @@ const MAX_AGE = 3_600_000;
  * belongs to the delivery's trace; for an old delivery (a replay or late retry) it starts a new trace linked
  * to that. The target runs in the context of the span.
  */
-export function attemptSpans(api: OpenTelemetryApi, isChosen: () => boolean): TraceTarget {
-  const tracer = api.trace.getTracer(SCOPE);
+export function attemptSpans(api: Registered['api'], isChosen: () => boolean): TraceTarget {
+  const startSpan = spanStarter(api);
 
-  function begin(
-    job: ClaimedJob,
-    about: TargetAbout,
-  ): { readonly span: Span; readonly active: ReturnType<typeof parentContext> } {
+  function begin(job: ClaimedJob, { url }: TargetAbout) {
     const origin = readStoredTrace(job.delivery.trace);
     const isOld = Date.now() - job.delivery.receivedAt > MAX_AGE;
-    const links: Link[] = origin !== undefined && isOld ? [{ context: spanContextOf(api, origin) }] : [];
-    const parent = parentContext(api, isOld ? undefined : origin);
-    const kind = about.url === undefined ? api.SpanKind.CONSUMER : api.SpanKind.CLIENT;
-    const attributes = { ...messageAttributes(job), ...(about.url && clientAttributes(about.url)) };
-    const name = about.url === undefined ? `process ${job.delivery.event ?? ''}` : 'POST';
-    const span = tracer.startSpan(name.trimEnd(), { kind, attributes, links }, parent);
-    return { span, active: api.trace.setSpan(parent, span) };
+    const kind = url === undefined ? api.SpanKind.CONSUMER : api.SpanKind.CLIENT;
+    const attributes = { ...messageAttributes(job), ...(url && clientAttributes(url)) };
+    const name = url === undefined ? `process ${job.delivery.event ?? ''}`.trimEnd() : 'POST';
+    return startSpan(name, { kind, attributes }, origin, isOld);
   }
 
   return (target, about) => ({

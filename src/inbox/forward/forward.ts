@@ -11,9 +11,11 @@ import type { DeliveryHeaders, StoredDelivery } from '../delivery.ts';
 import { headersOf } from '../delivery-body.ts';
 import { ClaimRateLimit } from '../dispatch/claim-rate.ts';
 import { AttemptError, type Target } from '../dispatch/target.ts';
-import { limitsOf, type TargetDefaults } from '../event-names.ts';
+import { limitsOf } from '../event-names.ts';
 import { guardedLookup, isPrivateHost, type Network, PrivateAddressError } from './addresses.ts';
 import { CONNECTION_HEADERS, checkTransform, transformer } from './transform.ts';
+
+type TargetDefaults = Parameters<typeof limitsOf>[1];
 
 /** The target name of a forward address. */
 export function forwardTargetName(name: string): string {

@@ -2,7 +2,7 @@ import type { MaybePromise } from '../../core/maybe-promise.ts';
 import type { DatabaseUserStore } from '../../relations/user-stores.ts';
 
 /** A door of the service, as the console shows it. */
-export interface ConsoleDoor {
+interface ConsoleDoor {
   readonly name: string;
   /** Its full address, such as `http://127.0.0.1:8000/users`. */
   readonly url: string;
@@ -21,7 +21,7 @@ interface TestSource {
 }
 
 /** The receiver's answer to a test delivery. */
-export interface TestAnswer {
+interface TestAnswer {
   readonly status: number;
   readonly body: string;
   /** The receiver's id for the delivery; undefined if the answer has none. */
@@ -58,7 +58,7 @@ export interface ConsoleView {
   readonly processes?: (() => MaybePromise<readonly ConsoleProcess[]>) | undefined;
 }
 
-export interface ConsoleProcess {
+interface ConsoleProcess {
   readonly name: string;
   /** Time in milliseconds since the epoch. */
   readonly since: number;

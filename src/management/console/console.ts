@@ -37,8 +37,10 @@ import {
   type Routes,
 } from '../operations.ts';
 import type { DoorOptions } from '../options.ts';
-import type { ConsoleProcess, ConsoleView, TestSender } from './console-view.ts';
+import type { ConsoleView, TestSender } from './console-view.ts';
 import { liveOperations } from './live.ts';
+
+type ConsoleProcess = Awaited<ReturnType<NonNullable<ConsoleView['processes']>>>[number];
 
 export function servesConsole(options: DoorOptions): boolean {
   return isExposed('console', options);

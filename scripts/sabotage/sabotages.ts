@@ -863,9 +863,9 @@ export const SABOTAGES: readonly Sabotage[] = [
   {
     promise: 'No list blocks the event loop for long',
     change: 'pages of users are read on the main thread',
-    file: 'src/sql/sqlite/user-store.ts',
-    from: 'if (isLarge && reader !== undefined) return',
-    to: 'if (isLarge && reader === null) return',
+    file: 'src/sql/sqlite/open.ts',
+    from: 'if (readThread) reader',
+    to: 'if (!readThread) reader',
     test: 'test/rest/worst-list.test.ts',
   },
   {

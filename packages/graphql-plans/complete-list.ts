@@ -1,4 +1,4 @@
-import { isThenable, type MaybePromise } from '../../src/core/maybe-promise.ts';
+import { isThenable, type MaybePromise } from '../../src/core/scheduler.ts';
 import { JsonList, type ResultBudget } from './results.ts';
 import { type Run, track } from './run.ts';
 

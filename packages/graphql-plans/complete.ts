@@ -8,7 +8,7 @@ import {
   locatedError,
   responsePathAsArray,
 } from 'graphql';
-import { isThenable, type MaybePromise } from '../../src/core/maybe-promise.ts';
+import { isThenable, type MaybePromise } from '../../src/core/scheduler.ts';
 import { completeAsyncList, completeList } from './complete-list.ts';
 import { executeFields } from './execute.ts';
 import type { FieldPlan, OutputPlan } from './plans.ts';

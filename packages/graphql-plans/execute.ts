@@ -1,5 +1,5 @@
 import { type ExecutionResult, GraphQLError, type GraphQLResolveInfo, locatedError } from 'graphql';
-import type { MaybePromise } from '../../src/core/maybe-promise.ts';
+import type { MaybePromise } from '../../src/core/scheduler.ts';
 import { fail, settle } from './complete.ts';
 import type { FieldPlan, Plans, SelectionPlan } from './plans.ts';
 import { unlessAbandoned, withLists } from './results.ts';

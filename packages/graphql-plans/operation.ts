@@ -15,8 +15,8 @@ import {
   type VariableValues,
   validateSubscriptionArgs,
 } from 'graphql';
-import { type MaybePromise, whenReady } from '../../src/core/maybe-promise.ts';
 import type { CooperativeScheduler } from '../../src/core/scheduler.ts';
+import { type MaybePromise, whenReady } from '../../src/core/scheduler.ts';
 import { execute } from './execute.ts';
 import { Plans } from './plans.ts';
 import {

@@ -8,7 +8,7 @@ import {
   responsePathAsArray,
   type VariableValues,
 } from 'graphql';
-import { isThenable } from '../../src/core/maybe-promise.ts';
+import { isThenable } from '../../src/core/scheduler.ts';
 import type { FieldPlan } from './plans.ts';
 import type { ClientSignal, ResultBudget } from './results.ts';
 import type { Arguments } from './values.ts';

@@ -53,17 +53,17 @@ export class KnownCaller implements Caller {
   isValidAt(now: number): boolean {
     return !this.#isRevoked && now < this.expiresAt;
   }
-}
 
-/**
- * The key that rates and shares are counted by: the caller if authenticated, otherwise the client's network.
- */
-export function clientKey({
-  caller,
-  client,
-}: {
-  readonly caller: KnownCaller | undefined;
-  readonly client: string;
-}): string {
-  return caller?.id ?? attemptSource(client);
+  /**
+   * The key that rates and shares are counted by: the caller if authenticated, otherwise the client's network.
+   */
+  static keyOf({
+    caller,
+    client,
+  }: {
+    readonly caller: KnownCaller | undefined;
+    readonly client: string;
+  }): string {
+    return caller?.id ?? attemptSource(client);
+  }
 }

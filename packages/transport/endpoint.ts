@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Readable } from 'node:stream';
 import type { FastifyBaseLogger, FastifyRequest } from 'fastify';
-import type { MaybePromise } from '../../src/core/maybe-promise.ts';
+import type { MaybePromise } from '../../src/core/scheduler.ts';
 import type { KnownCaller } from './caller.ts';
 import type { EventStream, Pieces } from './reply/reply-streams.ts';
 import type { ProtocolSwitch } from './server/door-server.ts';

@@ -1,10 +1,10 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyBaseLogger } from 'fastify';
 import { ERROR_CODES } from '../../src/core/error-codes.ts';
+import { handlesStrictly, parseAccept, STRICT_APPLIED } from '../../src/core/negotiation.ts';
+import { requestFields } from '../../src/core/trace.ts';
 import type { Reply } from './endpoint.ts';
-import { handlesStrictly, parseAccept, STRICT_APPLIED } from './negotiation.ts';
 import { HttpProblem, reasonPhrase, toProblem } from './problem.ts';
-import { requestFields } from './request-events.ts';
 
 /** The media type of problem details in JSON (RFC 9457). */
 export const PROBLEM_TYPE = 'application/problem+json';

@@ -1,8 +1,8 @@
 import type { Socket } from 'node:net';
 import type { Readable } from 'node:stream';
 import type { FastifyBaseLogger, FastifyInstance, FastifyReply, FastifyRequest, HTTPMethods } from 'fastify';
-import { type MaybePromise, whenReady } from '../../src/core/maybe-promise.ts';
-import { bodyBudgetOf } from './body/body-budget.ts';
+import { type MaybePromise, whenReady } from '../../src/core/scheduler.ts';
+import { BodyBudget } from './body/body-budget.ts';
 import { BodyReader, type Done, streamBody } from './body/request-body.ts';
 import type { KnownCaller } from './caller.ts';
 import type { Endpoint, Reply, RequestContext } from './endpoint.ts';
@@ -75,7 +75,7 @@ export function addEndpoint(
  * Makes each endpoint of a scope receive its raw body, whatever its Content-Type, as one buffer that counts
  * towards a budget: the listener's, unless the scope has its own. Routes without an endpoint get no body.
  */
-export function readRawBodies(app: FastifyInstance, budget = bodyBudgetOf(app)): void {
+export function readRawBodies(app: FastifyInstance, budget = BodyBudget.of(app)): void {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', (request, payload, done: Done) => {
     const ctx = findRequestContext(request);

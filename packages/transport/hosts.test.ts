@@ -3,7 +3,8 @@ import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import Fastify from 'fastify';
 import { trustProxy } from '../../src/config/options/doors.ts';
-import { forwarding, hostNameOf, OwnHosts, unknownHost } from './server/guards.ts';
+import { hostNameOf, OwnHosts } from '../../src/core/addresses.ts';
+import { forwarding, unknownHost } from './server/guards.ts';
 
 describe('forwarding', () => {
   const LISTS = [

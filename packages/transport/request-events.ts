@@ -1,6 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyReply } from 'fastify';
-import { type TraceFields, traceFields } from '../../src/core/trace.ts';
 
 /** A reply that is complete: one of Fastify or of the fast path. `exchangeOf` describes it. */
 type FinishedReply = FastifyReply | { exchange(): RecordedExchange };
@@ -70,17 +69,6 @@ export type OnRefused = (refused: RefusedRequest) => void;
 /** Whether a status refuses the caller: 401, 403 or 429. */
 export function isAudited(status: number): boolean {
   return status === 401 || status === 403 || status === 429;
-}
-
-/** A request to log about. */
-interface LoggedRequest {
-  readonly id: string;
-  readonly headers: Readonly<Record<string, unknown>>;
-}
-
-/** The log fields that identify a request and its trace. */
-export function requestFields({ id, headers }: LoggedRequest): TraceFields & { readonly reqId: string } {
-  return { reqId: id, ...traceFields(headers) };
 }
 
 /** A request as described by its span. */

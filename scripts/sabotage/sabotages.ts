@@ -307,7 +307,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   {
     promise: 'A page whose name resolves to this machine reads nothing',
     change: 'any host name is accepted',
-    file: 'packages/transport/server/guards.ts',
+    file: 'src/core/addresses.ts',
     from: 'if (!this.#judge(authority)) return false;',
     to: '',
     test: 'test/http/hosts.test.ts',
@@ -323,7 +323,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   {
     promise: 'Such a page reads nothing by posing as a proxy',
     change: 'X-Forwarded-Host is checked instead of Host',
-    file: 'packages/transport/server/guards.ts',
+    file: 'src/core/addresses.ts',
     from: 'if (asked !== undefined && !this.has(asked)) return asked;',
     to: 'if (asked !== undefined && asked === forwarded && !this.has(asked)) return asked;',
     test: 'test/http/hosts.test.ts',

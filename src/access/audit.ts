@@ -1,4 +1,4 @@
-import type { MaybePromise } from '../core/maybe-promise.ts';
+import type { MaybePromise } from '../core/scheduler.ts';
 
 interface AuditLogOptions {
   readonly store: Pick<AuditStore, 'append' | 'prune'>;

@@ -1,6 +1,7 @@
-import { HttpProblem, hostNameOf, type RequestContext } from '@portico/transport';
+import { HttpProblem, type RequestContext } from '@portico/transport';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { defaultsOf } from '../config/options/options.ts';
+import { hostNameOf } from '../core/addresses.ts';
 
 export interface CorsOptions {
   /** Origins such as `https://app.example.com`; `*` allows every origin. */

@@ -2,7 +2,7 @@ import type { Endpoint, RequestContext } from '@portico/transport';
 import type { FastifyInstance } from 'fastify';
 import { createSecretResolver } from '../config/secrets.ts';
 import type { ErrorCode } from '../core/error-codes.ts';
-import { whenReady } from '../core/maybe-promise.ts';
+import { whenReady } from '../core/scheduler.ts';
 import type { DoorApi } from '../http/openapi.ts';
 import type { CorsPolicy } from './cors.ts';
 import { type ApiOptions, openAccessPolicy } from './open-policy.ts';

@@ -6,7 +6,7 @@ import { defaultsOf } from '../config/options/options.ts';
 import { readObject, sluggedOf } from '../config/schema/fields.ts';
 import { resolveSecret, type SecretResolver, watchedFile } from '../config/secrets.ts';
 import { StoreUnavailableError } from '../core/errors.ts';
-import type { MaybePromise } from '../core/maybe-promise.ts';
+import type { MaybePromise } from '../core/scheduler.ts';
 import type { BasicUser } from './basic.ts';
 import { type ApiTokensConfig, apiTokenSchema } from './config.ts';
 import { type AccessPolicy, createAccessPolicy, isToken, type TokenProvider, tokenDigest } from './policy.ts';

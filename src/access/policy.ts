@@ -1,6 +1,5 @@
 import { hash } from 'node:crypto';
 import {
-  clientKey,
   HttpProblem,
   isAudited,
   KnownCaller,
@@ -9,7 +8,7 @@ import {
   toProblem,
 } from '@portico/transport';
 import { attemptSource } from '../core/addresses.ts';
-import { type MaybePromise, whenReady } from '../core/maybe-promise.ts';
+import { type MaybePromise, whenReady } from '../core/scheduler.ts';
 import { authenticator, type BasicUser, FailureLimit } from './basic.ts';
 import { ClientRate, type Load, type RateRule } from './rates.ts';
 
@@ -94,7 +93,7 @@ export class AccessPolicy implements AsyncDisposable {
   /** Counts a further operation of a request that was counted already. Throws HttpProblem. */
   countOperation(ctx: RequestContext): void {
     const { rate } = this.#options;
-    const refusal = rate?.refusalOf(rate.take(clientKey(ctx), performance.now()));
+    const refusal = rate?.refusalOf(rate.take(KnownCaller.keyOf(ctx), performance.now()));
     if (refusal !== undefined) throw refusal;
   }
 
@@ -139,7 +138,7 @@ export class AccessPolicy implements AsyncDisposable {
   #countRequest(ctx: RequestContext): void {
     const { rate } = this.#options;
     if (rate === undefined) return;
-    const quota = rate.take(clientKey(ctx), performance.now());
+    const quota = rate.take(KnownCaller.keyOf(ctx), performance.now());
     ctx.addHeaders(rate.fieldsOf(quota));
     const refusal = rate.refusalOf(quota);
     if (refusal !== undefined) throw refusal;

@@ -1,4 +1,4 @@
-import type { OnRefused, OnRefusedCertificate } from '@portico/transport';
+import type { createListener, OnRefused } from '@portico/transport';
 import { ANONYMOUS, type Audit, AuditLog } from '../access/audit.ts';
 import { parseBasicAuth } from '../access/basic.ts';
 import type { Door, Settings } from '../config/options/options.ts';
@@ -59,7 +59,10 @@ export function auditRefusals(audit: Audit | undefined, door: Door): OnRefused |
 }
 
 /** Records the client certificates that a door refuses. */
-export function auditCertificates(audit: Audit | undefined, door: Door): OnRefusedCertificate | undefined {
+export function auditCertificates(
+  audit: Audit | undefined,
+  door: Door,
+): Parameters<typeof createListener>[0]['onRefusedCertificate'] {
   if (audit === undefined) return undefined;
   return ({ client, code }) => {
     const data = { door, code, client };

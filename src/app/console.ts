@@ -5,7 +5,7 @@ import { HttpProblem } from '@portico/transport';
 import type { Door } from '../config/options/options.ts';
 import { socketPathOf } from '../core/addresses.ts';
 import { describeError } from '../core/errors.ts';
-import { whenReady } from '../core/maybe-promise.ts';
+import { whenReady } from '../core/scheduler.ts';
 import { createSender, type Receiver } from '../http/client.ts';
 import { sentName } from '../inbox/event-names.ts';
 import type { Backlog, Inbox } from '../inbox/inbox.ts';

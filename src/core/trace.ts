@@ -104,6 +104,17 @@ export function traceFields(headers: Readonly<Record<string, unknown>>): TraceFi
   return headers.traceparent === undefined ? NONE : fieldsOf(readTraceContext(headers.traceparent));
 }
 
+/** A request to log about. */
+interface LoggedRequest {
+  readonly id: string;
+  readonly headers: Readonly<Record<string, unknown>>;
+}
+
+/** The log fields that identify a request and its trace. */
+export function requestFields({ id, headers }: LoggedRequest): TraceFields & { readonly reqId: string } {
+  return { reqId: id, ...traceFields(headers) };
+}
+
 /** The trace fields of a stored trace. */
 export function storedTraceFields(trace: string | null | undefined): TraceFields {
   return trace == null ? NONE : fieldsOf(readStoredTrace(trace));

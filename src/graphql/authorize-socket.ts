@@ -1,9 +1,10 @@
-import { HttpProblem, LIMITS, type RequestContext, requestFields, toProblem } from '@portico/transport';
+import { HttpProblem, LIMITS, type RequestContext, toProblem } from '@portico/transport';
 import { GRAPHQL_TRANSPORT_WS_PROTOCOL, handleProtocols } from 'graphql-ws';
 import type { WebSocket } from 'ws';
 import type { CorsPolicy } from '../access/cors.ts';
 import { refuseFromOtherSite } from '../access/cors.ts';
 import type { AccessPolicy } from '../access/policy.ts';
+import { requestFields } from '../core/trace.ts';
 import type { GraphqlSocket } from './graphql-socket.ts';
 
 /** Close code for a temporary failure (RFC 6455 7.4.1, "Try Again Later"). */

@@ -8,7 +8,7 @@ import type {
   GraphQLSchema,
 } from 'graphql';
 import type { Given } from '../config/schema/fields.ts';
-import type { MaybePromise } from '../core/maybe-promise.ts';
+import type { MaybePromise } from '../core/scheduler.ts';
 import type { User, UserStore } from '../relations/user.ts';
 
 /** The users that the GraphQL door serves. */

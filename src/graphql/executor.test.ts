@@ -4,7 +4,7 @@ import { createFindOperation, type RequestParams } from '@portico/graphql-plans'
 import fc from 'fast-check';
 import fastify from 'fastify';
 import { buildSchema, type ExecutionResult } from 'graphql';
-import type { MaybePromise } from '../core/maybe-promise.ts';
+import type { MaybePromise } from '../core/scheduler.ts';
 import { graphql, withDefaults } from './graphql.ts';
 
 const NAMES = ['A', 'B', 'C', 'Add'] as const;

@@ -1,15 +1,10 @@
 import type { Socket } from 'node:net';
 import { ClientAbort, resultText } from '@portico/graphql-plans';
-import {
-  type BodyBudget,
-  parseJsonText,
-  type RequestContext,
-  requestFields,
-  toProblem,
-} from '@portico/transport';
+import { type BodyBudget, parseJsonText, type RequestContext, toProblem } from '@portico/transport';
 import type { ExecutionResult, GraphQLError } from 'graphql';
 import { CloseCode, type WebSocket as ProtocolSocket } from 'graphql-ws';
 import type { WebSocket } from 'ws';
+import { requestFields } from '../core/trace.ts';
 import { type OperationSlots, refusal } from './operation-slots.ts';
 import { InboundQueue, type OutboundQueue } from './socket-queues.ts';
 

@@ -11,13 +11,12 @@ import {
   type Endpoint,
   HttpProblem,
   offeredUpgrade,
-  prefersHtml,
   type Reply,
+  ReplyBudget,
   type RequestContext,
   readRawBodies,
   reasonPhrase,
   refuseUnrouted,
-  replyBudgetOf,
   send,
 } from '@portico/transport';
 import type { FastifyPluginAsync, FastifyPluginCallback, FastifyRequest } from 'fastify';
@@ -27,6 +26,7 @@ import { guarded, pluginPolicy } from '../access/guarded.ts';
 import type { ApiOptions } from '../access/open-policy.ts';
 import type { AccessPolicy } from '../access/policy.ts';
 import { defaultsOf } from '../config/options/options.ts';
+import { prefersHtml } from '../core/negotiation.ts';
 import {
   assetReplies,
   assetsBase,
@@ -59,7 +59,7 @@ export const graphql: FastifyPluginAsync<GraphqlOptions> = async (app, given) =>
   const policy = await pluginPolicy(app, options.api);
   const cors = corsPolicy(options.cors);
   const graphiql = openGraphiql(path);
-  const budget = replyBudgetOf(app);
+  const budget = ReplyBudget.of(app);
   const run: RunOptions = {
     findOperation: createFindOperation({
       ...options,
@@ -231,7 +231,7 @@ function graphiqlAssets(path: string, manifest: Manifest, directory: URL): Fasti
 
   return (app, _options, done) => {
     // A reply budget can only be added before the application starts.
-    replyBudgetOf(app);
+    ReplyBudget.of(app);
     app.route<{ Params: { name: string } }>({
       method: ['GET', 'HEAD'],
       url: `${base}assets/:name`,

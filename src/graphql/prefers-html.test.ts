@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { prefersHtml as prefersHtmlTo } from '@portico/transport';
 import fc from 'fast-check';
+import { prefersHtml as prefersHtmlTo } from '../core/negotiation.ts';
 import { RESULT_TYPES } from './requests.ts';
 
 const prefersHtml = (accept: string | undefined) => prefersHtmlTo(accept, Object.values(RESULT_TYPES));

@@ -17,11 +17,8 @@ import {
   eventReply,
   HttpProblem,
   NO_PIECES,
-  parseAccept,
   type Reply,
   type RequestContext,
-  requestFields,
-  takesEventStream,
 } from '@portico/transport';
 import { type ExecutionResult, GraphQLError } from 'graphql';
 import { refuseFromOtherSite } from '../access/cors.ts';
@@ -29,7 +26,9 @@ import { type Guards, whileValid } from '../access/guarded.ts';
 import type { AccessPolicy } from '../access/policy.ts';
 import type { ErrorCode } from '../core/error-codes.ts';
 import { isRecord } from '../core/json.ts';
-import { type MaybePromise, whenReady } from '../core/maybe-promise.ts';
+import { parseAccept, takesEventStream } from '../core/negotiation.ts';
+import { type MaybePromise, whenReady } from '../core/scheduler.ts';
+import { requestFields } from '../core/trace.ts';
 import type { ContextDetails } from './config.ts';
 
 /** Details of an operation in addition to its request. */

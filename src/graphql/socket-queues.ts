@@ -1,15 +1,11 @@
 import type { Socket } from 'node:net';
 import {
-  type Arrival,
   type BodyBudget,
-  type BodySender,
   type HttpProblem,
   LIMITS,
   type ReplyBudget,
   type RequestContext,
-  type SentReply,
   takenBy,
-  type Unread,
 } from '@portico/transport';
 import type { WebSocket } from 'ws';
 
@@ -43,7 +39,7 @@ type ReadMessage = (message: Buffer, isBinary: boolean) => void;
  * messages, and incomplete messages with the memory that they keep alive, which is that of all bytes since
  * their start.
  */
-export class InboundQueue implements BodySender {
+export class InboundQueue {
   readonly #options: InboundQueueOptions;
   readonly #frames = new Frames();
   #readMessage: ReadMessage = () => {};
@@ -56,7 +52,7 @@ export class InboundQueue implements BodySender {
   #waitingMemory = 0;
   #unreadMemory = 0;
   #received = 0;
-  #arrival: Arrival | undefined;
+  #arrival: ReturnType<BodyBudget['open']> | undefined;
   #isScheduled = false;
 
   constructor(options: InboundQueueOptions) {
@@ -179,8 +175,8 @@ export class InboundQueue implements BodySender {
 export class OutboundQueue {
   readonly #client: WebSocket;
   readonly #budget: ReplyBudget;
-  readonly #connection: Omit<SentReply, 'onClose'>;
-  readonly #events: Unread;
+  readonly #connection: Omit<Parameters<ReplyBudget['open']>[0], 'onClose'>;
+  readonly #events: ReturnType<ReplyBudget['open']>;
   #onDrain: () => void = () => {};
 
   constructor(client: WebSocket, socket: Socket, budget: ReplyBudget) {

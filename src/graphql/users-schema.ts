@@ -8,7 +8,7 @@ import {
   GraphQLString,
   printSchema,
 } from 'graphql';
-import type { MaybePromise } from '../core/maybe-promise.ts';
+import type { MaybePromise } from '../core/scheduler.ts';
 import type { UserEventType, UserFeed } from '../relations/events.ts';
 import { type NewUser, type User, UserRefusedError, type UserStore } from '../relations/user.ts';
 

@@ -1,17 +1,14 @@
 import { maskOf, type Operation } from '@portico/graphql-plans';
 import {
-  type BodyBudget,
-  bodyBudgetOf,
+  BodyBudget,
   HttpProblem,
   offeredUpgrade,
   ProtocolSwitch,
   type Reply,
   type ReplyBudget,
   type RequestContext,
-  requestFields,
   takeUpgrades,
   toProblem,
-  type Upgrade,
 } from '@portico/transport';
 import type { FastifyInstance } from 'fastify';
 import { type ExecutionArgs, type ExecutionResult, GraphQLError, type GraphQLSchema, Kind } from 'graphql';
@@ -24,7 +21,8 @@ import {
 } from 'graphql-ws';
 import { type WebSocket, WebSocketServer } from 'ws';
 import type { ErrorCode } from '../core/error-codes.ts';
-import { type MaybePromise, whenReady } from '../core/maybe-promise.ts';
+import { type MaybePromise, whenReady } from '../core/scheduler.ts';
+import { requestFields } from '../core/trace.ts';
 import { SlowSubscriberError } from '../relations/events.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import { authorizeSocket, Heartbeat, judgeHandshake } from './authorize-socket.ts';
@@ -52,7 +50,7 @@ export function openWebSockets(
   replies: ReplyBudget,
 ): OpenWebSockets | undefined {
   if (options.maxWebSockets === 0) return undefined;
-  const sockets = new WebSockets(options, run, { replies, bodies: bodyBudgetOf(app) });
+  const sockets = new WebSockets(options, run, { replies, bodies: BodyBudget.of(app) });
   const uri = app.prefix + options.path;
   const route = uri.split('/');
   const stop = takeUpgrades(app.server, (path) => matches(route, path.split('/')));
@@ -160,7 +158,7 @@ class WebSockets {
   }
 
   /** The reply that turns a request's connection into a WebSocket. Throws HttpProblem. */
-  accept({ socket, head }: Upgrade, ctx: RequestContext): Reply {
+  accept({ socket, head }: NonNullable<ReturnType<typeof offeredUpgrade>>, ctx: RequestContext): Reply {
     judgeHandshake(ctx, this.#run.cors);
     if (this.#hasEnded) throw unavailable('STOPPING', 'The service is stopping');
     if (this.#open.size >= this.#max)

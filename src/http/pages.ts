@@ -2,8 +2,9 @@ import { createHash } from 'node:crypto';
 import { createReadStream, readFileSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import type { IncomingHttpHeaders } from 'node:http';
-import { addEndpoint, parseWeightedList, prefersHtml, type Reply } from '@portico/transport';
+import { addEndpoint, type Reply } from '@portico/transport';
 import type { FastifyInstance } from 'fastify';
+import { parseWeightedList, prefersHtml } from '../core/negotiation.ts';
 import { PACKAGE_ROOT } from '../core/package-root.ts';
 
 /** Headers of every file. The file name contains a hash of the content, so caches never go stale. */

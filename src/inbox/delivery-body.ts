@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { isFormType, parseFormBody, parseJsonBody, parseJsonText } from '@portico/transport';
+import { HttpProblem, parseJsonBody, parseJsonText } from '@portico/transport';
 import type { DeliveryHeaders, StoredDelivery } from './delivery.ts';
 
 // Apart from delivery.ts, because the threads of SQLite load that file and need no HTTP.
@@ -54,4 +54,44 @@ export function parseDeliveryBody({
 function startsLikeJson(body: Uint8Array): boolean {
   const first = body.find((byte) => !WHITESPACE.has(byte));
   return first === 0x7b || first === 0x5b;
+}
+
+/** The fields of a form by name; a repeated name has an array of its values, in order. */
+type FormFields = Readonly<Record<string, string | readonly string[]>>;
+
+const FORM = /^\s*application\/x-www-form-urlencoded\s*(?:;|$)/i;
+const formDecoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
+/** Whether a Content-Type is that of a form. */
+export function isFormType(contentType: string | null): boolean {
+  return contentType !== null && FORM.test(contentType);
+}
+
+/**
+ * Parses application/x-www-form-urlencoded strictly: bytes and escapes must be valid UTF-8, and no field may
+ * be named `__proto__`. Throws HttpProblem with status 400.
+ */
+export function parseFormBody(body: Uint8Array): FormFields {
+  const fields = new Map<string, string[]>();
+  try {
+    for (const pair of formDecoder.decode(body).split('&')) {
+      if (pair === '') continue;
+      const end = pair.indexOf('=');
+      const name = decoded(end === -1 ? pair : pair.slice(0, end));
+      const value = end === -1 ? '' : decoded(pair.slice(end + 1));
+      const known = fields.get(name);
+      if (known === undefined) fields.set(name, [value]);
+      else known.push(value);
+    }
+  } catch (cause) {
+    throw new HttpProblem(400, 'MALFORMED_FORM', 'The form is malformed', { cause });
+  }
+  if (fields.has('__proto__')) throw new HttpProblem(400, 'PROTO_KEY', 'The form has a field "__proto__"');
+  return Object.fromEntries(
+    Array.from(fields, ([name, values]) => [name, values.length === 1 ? (values[0] ?? '') : values]),
+  );
+}
+
+function decoded(text: string): string {
+  return decodeURIComponent(text.replaceAll('+', ' '));
 }

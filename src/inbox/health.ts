@@ -1,4 +1,4 @@
-import { type MaybePromise, whenReady } from '../core/maybe-promise.ts';
+import { type MaybePromise, whenReady } from '../core/scheduler.ts';
 import type { HealthIndicator, HealthResult } from '../telemetry/health.ts';
 import { sharedReading } from '../telemetry/meters.ts';
 import type { Metrics } from '../telemetry/metrics.ts';

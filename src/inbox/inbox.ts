@@ -1,4 +1,4 @@
-import type { MaybePromise } from '../core/maybe-promise.ts';
+import type { MaybePromise } from '../core/scheduler.ts';
 import type { ClaimedJob, NewDelivery } from './delivery.ts';
 
 /** The result of an append. `revived`: a duplicate of a dead delivery, whose jobs are retried. */

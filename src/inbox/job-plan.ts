@@ -1,5 +1,5 @@
 import { parsePointer, valueAt } from '../core/json.ts';
-import { isThenable } from '../core/maybe-promise.ts';
+import { isThenable } from '../core/scheduler.ts';
 import { describeKind } from '../core/text.ts';
 import type { Condition, DeliveryFilter, HandlerSpec, PointerCondition } from './config.ts';
 import {

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { setImmediate as nextTick } from 'node:timers/promises';
-import type { MaybePromise } from '../core/maybe-promise.ts';
+import type { MaybePromise } from '../core/scheduler.ts';
 import { didYouMean, quote } from '../core/text.ts';
 import {
   type DeliveryFacts,

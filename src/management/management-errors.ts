@@ -1,7 +1,6 @@
 import {
   type ErrorFormat,
   HttpProblem,
-  preferred,
   type Reply,
   type RequestContext,
   reasonPhrase,
@@ -9,6 +8,7 @@ import {
 } from '@portico/transport';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { ExpectedError } from '../core/errors.ts';
+import { preferred } from '../core/negotiation.ts';
 
 /** The headers of every reply of this door, whose content depends on the time and the user. */
 export const COMMON_HEADERS = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' } as const;

@@ -1,8 +1,9 @@
-import { prefersHtml, type Reply } from '@portico/transport';
+import type { Reply } from '@portico/transport';
 import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import { takenEndpoints } from '../config/options/endpoint-id.ts';
 import { defaultsOf } from '../config/options/options.ts';
 import { environmentProperties } from '../config/sources.ts';
+import { prefersHtml } from '../core/negotiation.ts';
 import { KnownSecrets } from '../core/redaction.ts';
 import { type Linked, linksPage } from '../http/pages.ts';
 import { HealthRegistry, Readiness } from '../telemetry/health.ts';

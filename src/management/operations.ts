@@ -11,7 +11,7 @@ import {
 } from '@portico/transport';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { refuseCrossSite } from '../access/cors.ts';
-import type { MaybePromise } from '../core/maybe-promise.ts';
+import type { MaybePromise } from '../core/scheduler.ts';
 
 import { COMMON_HEADERS, MEDIA_TYPES, methodNotAllowed, NOT_FOUND, refuse } from './management-errors.ts';
 import type { Access } from './masking.ts';

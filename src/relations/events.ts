@@ -1,5 +1,5 @@
 import { ExpectedError } from '../core/errors.ts';
-import type { MaybePromise } from '../core/maybe-promise.ts';
+import type { MaybePromise } from '../core/scheduler.ts';
 import { PageRows } from './lists.ts';
 import type { User } from './user.ts';
 import { userOfJson } from './user-stores.ts';

@@ -1,6 +1,6 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { HttpProblem } from '@portico/transport';
-import { type MaybePromise, whenReady } from '../core/maybe-promise.ts';
+import { type MaybePromise, whenReady } from '../core/scheduler.ts';
 import { didYouMean, quote } from '../core/text.ts';
 import { readUserId, type SearchLevel } from './user.ts';
 import type { DatabaseUserStore } from './user-stores.ts';

@@ -1,4 +1,4 @@
-import { type MaybePromise, whenReady } from '../core/maybe-promise.ts';
+import { type MaybePromise, whenReady } from '../core/scheduler.ts';
 import type { LocalUserFeed } from './events.ts';
 import type { ImportCheckpoint, ImportPosition } from './import.ts';
 import { type UserFormat, type UserLists, type UserPage, userPages } from './lists.ts';

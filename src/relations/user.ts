@@ -1,6 +1,6 @@
 import { HttpProblem } from '@portico/transport';
 import { ExpectedError } from '../core/errors.ts';
-import type { MaybePromise } from '../core/maybe-promise.ts';
+import type { MaybePromise } from '../core/scheduler.ts';
 
 /** The body that creates or replaces a user. */
 export interface NewUser {

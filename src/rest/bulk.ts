@@ -1,18 +1,10 @@
 import type { Readable } from 'node:stream';
-import {
-  type Arrival,
-  BodyBudget,
-  type BodySender,
-  HttpProblem,
-  preferences,
-  type Reply,
-  type RequestContext,
-  reasonPhrase,
-  requestFields,
-} from '@portico/transport';
+import { BodyBudget, HttpProblem, type Reply, type RequestContext, reasonPhrase } from '@portico/transport';
 import type { ErrorCode } from '../core/error-codes.ts';
 import { StoreUnavailableError } from '../core/errors.ts';
-import type { MaybePromise } from '../core/maybe-promise.ts';
+import { preferences } from '../core/negotiation.ts';
+import type { MaybePromise } from '../core/scheduler.ts';
+import { requestFields } from '../core/trace.ts';
 import {
   type ImportFormat,
   type ImportOutcome,
@@ -93,13 +85,13 @@ interface ImportBudgets {
 /**
  * An import that holds a place until its client has the reply, or until it is dropped in favour of another.
  */
-class RunningImport implements BodySender {
+class RunningImport {
   readonly #ctx: RequestContext;
   readonly #body: Readable;
   readonly #places: BodyBudget;
-  readonly #place: Arrival;
+  readonly #place: ReturnType<BodyBudget['open']>;
   readonly #memory: BodyBudget | undefined;
-  readonly #lines: Arrival | undefined;
+  readonly #lines: ReturnType<BodyBudget['open']> | undefined;
   #received = 0;
   #refusal: HttpProblem | undefined;
   /** Rejects the pending read of the next chunk. */

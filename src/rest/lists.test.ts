@@ -4,7 +4,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Reply } from '@portico/transport';
 import fc from 'fast-check';
 import { isPieces } from '../../packages/transport/reply/reply-streams.ts';
-import type { MaybePromise } from '../core/maybe-promise.ts';
+import type { MaybePromise } from '../core/scheduler.ts';
 import type { UserFormat, UserPage } from '../relations/lists.ts';
 import { DatabaseUserStore } from '../relations/user-stores.ts';
 import { userLister } from './lists.ts';

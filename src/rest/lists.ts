@@ -1,5 +1,6 @@
-import { NO_PIECES, preferred, type Reply, type RequestContext } from '@portico/transport';
-import { type MaybePromise, whenReady } from '../core/maybe-promise.ts';
+import { NO_PIECES, type Reply, type RequestContext } from '@portico/transport';
+import { preferred } from '../core/negotiation.ts';
+import { type MaybePromise, whenReady } from '../core/scheduler.ts';
 import {
   countUsers,
   type ExportFormat,

@@ -1,4 +1,4 @@
-import { addEndpoint, addFields, bodyBudgetOf, readRawBodies, sendProblem } from '@portico/transport';
+import { addEndpoint, addFields, BodyBudget, readRawBodies, sendProblem } from '@portico/transport';
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import { addPreflights, type CorsOptions, corsPolicy } from '../access/cors.ts';
 import { pluginPolicy } from '../access/guarded.ts';
@@ -51,7 +51,7 @@ export const rest: FastifyPluginAsync<RestOptions> = async (
 ) => {
   const policy = await pluginPolicy(app, api);
   const cors = corsPolicy(pages);
-  const bodyBudget = bodyBudgetOf(app);
+  const bodyBudget = BodyBudget.of(app);
   const { list, read, create, update, remove } = userEndpoints({
     users,
     bodyLimit: maxBodyBytes,

@@ -1,18 +1,15 @@
 import {
   type Endpoint,
   HttpProblem,
-  handlesStrictly,
   parseJsonBody,
-  preferences,
-  prefersEventStream,
   type Reply,
   type RequestContext,
-  STRICT_APPLIED,
 } from '@portico/transport';
 import { refuseCrossSite } from '../access/cors.ts';
 import { type Guards, guarded } from '../access/guarded.ts';
 import type { AccessPolicy, Permission } from '../access/policy.ts';
-import { type MaybePromise, whenReady } from '../core/maybe-promise.ts';
+import { handlesStrictly, preferences, prefersEventStream, STRICT_APPLIED } from '../core/negotiation.ts';
+import { type MaybePromise, whenReady } from '../core/scheduler.ts';
 import { quote } from '../core/text.ts';
 import type { ExportFormat } from '../relations/lists.ts';
 import { onlyFields, readFields, readListParameters } from '../relations/lists.ts';

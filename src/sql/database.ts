@@ -1,6 +1,6 @@
 import type { AuditStore } from '../access/audit.ts';
 import { DatabaseOpenError } from '../core/errors.ts';
-import type { MaybePromise } from '../core/maybe-promise.ts';
+import type { MaybePromise } from '../core/scheduler.ts';
 import type { Inbox } from '../inbox/inbox.ts';
 import type { DeliveryLog } from '../inbox/operations.ts';
 import type { EventLimits, UserEventFeed, UserEventLog } from '../relations/events.ts';

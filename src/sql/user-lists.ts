@@ -1,6 +1,6 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
 import { StoreUnavailableError } from '../core/errors.ts';
-import { type MaybePromise, whenReady } from '../core/maybe-promise.ts';
+import { type MaybePromise, whenReady } from '../core/scheduler.ts';
 import {
   defaultOrder,
   type SortKeys,

@@ -1,7 +1,7 @@
 import { statfs } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { describeError } from '../core/errors.ts';
-import { isThenable, type MaybePromise } from '../core/maybe-promise.ts';
+import { isThenable, type MaybePromise } from '../core/scheduler.ts';
 import type { EventLoopWindows } from './runtime.ts';
 
 /** The statuses of Actuator. OUT_OF_SERVICE means healthy, but not accepting requests now. */

@@ -11,7 +11,7 @@ import type {
   SpanOptions,
   Meter as Target,
 } from '@opentelemetry/api';
-import type { RequestSpan, RequestTracing, TracedRequest } from '@portico/transport';
+import type { RequestTracing } from '@portico/transport';
 import { readTraceContext, type TraceContext } from '../core/trace.ts';
 import type { Meter, Series } from './meters.ts';
 import type { Metrics } from './metrics.ts';
@@ -242,7 +242,12 @@ export function requestSpans(api: OpenTelemetryApi, door: string, isChosen: () =
   };
 }
 
-function describe(span: Span, method: string, door: string, request: TracedRequest): void {
+function describe(
+  span: Span,
+  method: string,
+  door: string,
+  request: Parameters<RequestTracing['begin']>[0],
+): void {
   const { route, target, scheme, client, headers } = request;
   const query = target.indexOf('?');
   span.setAttributes({
@@ -260,7 +265,7 @@ function describe(span: Span, method: string, door: string, request: TracedReque
   if (agent !== undefined) span.setAttribute('user_agent.original', agent);
 }
 
-class OpenTelemetrySpan implements RequestSpan {
+class OpenTelemetrySpan {
   readonly #api: OpenTelemetryApi;
   readonly #span: Span;
   readonly #context: Context;

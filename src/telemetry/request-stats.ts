@@ -1,5 +1,6 @@
-import { exchangeOf, type RecordedExchange, type ReplyRecorder, requestFields } from '@portico/transport';
+import { exchangeOf, type RecordedExchange, type ReplyRecorder } from '@portico/transport';
 import type { FastifyBaseLogger, FastifyInstance, onResponseHookHandler } from 'fastify';
+import { requestFields } from '../core/trace.ts';
 import { LatencyHistogram, type Timer } from './meters.ts';
 import type { Metrics, Tagged } from './metrics.ts';
 

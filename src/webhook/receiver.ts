@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import {
   addEndpoint,
-  bodyBudgetOf,
+  BodyBudget,
   type Endpoint,
   type ErrorFormat,
   HttpProblem,
@@ -15,8 +15,8 @@ import {
 import type { FastifyPluginAsync } from 'fastify';
 import { refuseCrossSiteForm } from '../access/cors.ts';
 import { formatPointer } from '../core/json.ts';
-import { whenReady } from '../core/maybe-promise.ts';
 import { secretMatcher } from '../core/passwords.ts';
+import { whenReady } from '../core/scheduler.ts';
 import { traceOfHeaders } from '../core/trace.ts';
 import { DeliveryIds, type NewDelivery } from '../inbox/delivery.ts';
 import { keptHeaders, parseDeliveryBody } from '../inbox/delivery-body.ts';
@@ -68,7 +68,7 @@ export const receiver: FastifyPluginAsync<ReceiverOptions> = async (app, given) 
     ids: new DeliveryIds(),
     bodyLimit: maxBodyBytes,
   };
-  readRawBodies(app, bodyBudgetOf(app, { max: maxBytesInFlight, usual: maxBodyBytes }));
+  readRawBodies(app, BodyBudget.of(app, { max: maxBytesInFlight, usual: maxBodyBytes }));
   addEndpoint(app, 'POST', '', deliveryEndpoint(tokenGuard(secrets), parts, headers));
   for (const source of sources) {
     const bodyLimit = bodyLimitOf(source, given);

@@ -3,9 +3,9 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { OwnHosts } from '@portico/transport';
 import { parse } from 'yaml';
 import { loadConfig } from '../../src/app/load-config.ts';
+import { OwnHosts } from '../../src/core/addresses.ts';
 import { MAX_PRE_STOP_DELAY } from '../../src/telemetry/health.ts';
 
 const FOLDER = join(import.meta.dirname, '../../deploy/compose');

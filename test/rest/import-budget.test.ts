@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fastify from 'fastify';
-import { BodyBudget, setBodyBudget } from '../../packages/transport/body/body-budget.ts';
+import { BodyBudget } from '../../packages/transport/body/body-budget.ts';
 import { rest } from '../../src/rest/rest.ts';
 import { openDatabase } from '../../src/sql/open.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -10,7 +10,7 @@ test('an import in one transaction counts with the lines that it holds, another 
   await using database = openDatabase('sqlite::memory:');
   const app = fastify();
   const budget = new BodyBudget({ max: 100_000 });
-  setBodyBudget(app, budget);
+  budget.attach(app);
   app.register(rest, { users: database.users });
   const url = await app.listen({ host: '127.0.0.1', port: 0 });
   const lines = Array.from({ length: 2_000 }, (_, i) => `{"name":"user ${i}","email":"u${i}@example.com"}\n`);

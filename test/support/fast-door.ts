@@ -9,7 +9,7 @@ import {
 import type { FastifyInstance } from 'fastify';
 import { FastRequestContext } from '../../packages/transport/fast-path/fast-context.ts';
 import { StoreUnavailableError } from '../../src/core/errors.ts';
-import { type MaybePromise, whenReady } from '../../src/core/maybe-promise.ts';
+import { type MaybePromise, whenReady } from '../../src/core/scheduler.ts';
 import { openLog } from '../../src/telemetry/log.ts';
 import { keepConnection } from './connections.ts';
 import { captureLog } from './log-capture.ts';

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import { clientKey } from '../caller.ts';
+import { KnownCaller } from '../caller.ts';
 import type { RequestContext } from '../endpoint.ts';
 import { HttpProblem, reasonPhrase } from '../problem.ts';
 import { LIMITS } from '../server/limits.ts';
@@ -25,6 +25,8 @@ export interface BodyBudgetOptions {
   /** A monotonic clock, in milliseconds; default `performance.now`. */
   readonly now?: () => number;
 }
+
+const BUDGET = Symbol('portico.bodyBudget');
 
 /** Default budget for the bodies of a door, in bytes. */
 export const DEFAULT_MAX_BODIES = 64 * 1024 * 1024;
@@ -71,7 +73,7 @@ export class Arrival {
 
   /** The client whose share it uses. */
   get client(): string {
-    this.#client ??= clientKey(this.sender);
+    this.#client ??= KnownCaller.keyOf(this.sender);
     return this.#client;
   }
 
@@ -142,6 +144,16 @@ export class BodyBudget {
     this.#max = max;
     this.#usual = usual;
     this.#now = now;
+  }
+
+  /** The budget of an instance or its enclosing one; a new one with `options` if there is none. */
+  static of(app: FastifyInstance, options: BodyBudgetOptions = { max: DEFAULT_MAX_BODIES }): BodyBudget {
+    return (app as { [BUDGET]?: BodyBudget })[BUDGET] ?? new BodyBudget(options);
+  }
+
+  /** Makes the bodies of an instance and its scopes count towards this budget. */
+  attach(app: FastifyInstance): void {
+    app.decorate(BUDGET, this as BodyBudget);
   }
 
   /** The total held. */
@@ -291,28 +303,19 @@ export class BodyBudget {
 /** The demand of a complete body. */
 function needOf(bytes: number, client: Client): Need {
   const rate = bytes / MIN_AGE;
-  return { client: clientKey(client), held: 0, wanted: bytes, rate, maxRate: Number.POSITIVE_INFINITY };
+  return {
+    client: KnownCaller.keyOf(client),
+    held: 0,
+    wanted: bytes,
+    rate,
+    maxRate: Number.POSITIVE_INFINITY,
+  };
 }
 
 function needOfArrival(arrival: Arrival, wanted: number, now: number): Need {
   const rate = arrival.rate(now);
   const maxRate = arrival.isYoung(now) ? Number.POSITIVE_INFINITY : rate;
   return { client: arrival.client, held: arrival.held, wanted, rate, maxRate, arrival };
-}
-
-const BUDGET = Symbol('portico.bodyBudget');
-
-/** Makes the bodies of an instance and its scopes count towards a budget. */
-export function setBodyBudget(app: FastifyInstance, budget: BodyBudget): void {
-  app.decorate(BUDGET, budget);
-}
-
-/** The budget of an instance or its enclosing one; a new one with `options` if there is none. */
-export function bodyBudgetOf(
-  app: FastifyInstance,
-  options: BodyBudgetOptions = { max: DEFAULT_MAX_BODIES },
-): BodyBudget {
-  return (app as { [BUDGET]?: BodyBudget })[BUDGET] ?? new BodyBudget(options);
 }
 
 /** The refusal of a body that does not fit. */

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Socket } from 'node:net';
-import type { MaybePromise } from '../../../src/core/maybe-promise.ts';
+import type { MaybePromise } from '../../../src/core/scheduler.ts';
 import type { BodyBudget } from '../body/body-budget.ts';
 import { LARGE_REPLY } from '../reply/reply-budget.ts';
 import type { Connection, InFlight } from '../server/connections.ts';

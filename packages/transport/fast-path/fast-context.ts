@@ -1,6 +1,8 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyBaseLogger } from 'fastify';
-import type { MaybePromise } from '../../../src/core/maybe-promise.ts';
+import type { OwnHosts } from '../../../src/core/addresses.ts';
+import type { MaybePromise } from '../../../src/core/scheduler.ts';
+import { requestFields } from '../../../src/core/trace.ts';
 import { type BodyBudget, busy } from '../body/body-budget.ts';
 import type { KnownCaller } from '../caller.ts';
 import type { Endpoint, Reply, RequestContext } from '../endpoint.ts';
@@ -23,11 +25,10 @@ import {
   type ReplyRecorder,
   type RequestSpan,
   type RequestTracing,
-  requestFields,
   type TracedRequest,
 } from '../request-events.ts';
 import type { Connections, InFlight } from '../server/connections.ts';
-import type { Forwarding, OwnHosts } from '../server/guards.ts';
+import type { Forwarding } from '../server/guards.ts';
 import type { FastConnection, PlainRequest } from './fast-connection.ts';
 import { isChunked, type ReplyHeads } from './reply-heads.ts';
 

@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net';
-import type { MaybePromise } from '../../../src/core/maybe-promise.ts';
+import type { FastifyInstance } from 'fastify';
+import type { MaybePromise } from '../../../src/core/scheduler.ts';
 import { CooperativeScheduler } from '../../../src/core/scheduler.ts';
 import { HttpProblem, reasonPhrase } from '../problem.ts';
 import { LIMITS } from '../server/limits.ts';
@@ -19,6 +20,8 @@ export interface SentReply {
  * at once.
  */
 export const LARGE_REPLY = 16 * 1024;
+const BUDGET = Symbol('portico.replyBudget');
+
 /** Default budget, in bytes. */
 const DEFAULT_MAX_BYTES = 64 * 1024 * 1024;
 /** A client that has read something within this time is not disconnected, in milliseconds. */
@@ -57,6 +60,20 @@ export class ReplyBudget {
   /** A single reply may exceed `maxBytes`. */
   constructor(maxBytes = DEFAULT_MAX_BYTES) {
     this.#maxBytes = maxBytes;
+  }
+
+  /** The budget of a Fastify instance or its enclosing one; creates one if there is none. */
+  static of(app: FastifyInstance): ReplyBudget {
+    const known = (app as { [BUDGET]?: ReplyBudget })[BUDGET];
+    if (known !== undefined) return known;
+    const budget = new ReplyBudget();
+    budget.attach(app);
+    return budget;
+  }
+
+  /** Makes the replies of an instance and its scopes count towards this budget. */
+  attach(app: FastifyInstance): void {
+    app.decorate(BUDGET, this as ReplyBudget);
   }
 
   /** The number of unread bytes. */

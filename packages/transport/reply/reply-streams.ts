@@ -2,9 +2,9 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply } from 'fastify';
-import type { MaybePromise } from '../../../src/core/maybe-promise.ts';
+import type { MaybePromise } from '../../../src/core/scheduler.ts';
+import { requestFields } from '../../../src/core/trace.ts';
 import type { Reply } from '../endpoint.ts';
-import { requestFields } from '../request-events.ts';
 import { LIMITS } from '../server/limits.ts';
 import { LARGE_REPLY, ReplyBudget, type SentReply, takenBy, type Unread } from './reply-budget.ts';
 
@@ -102,22 +102,12 @@ function asBuffer(bytes: Uint8Array): Buffer {
 /** The log message for a reply that cannot be completed. */
 export const SOURCE_FAILED = 'reply cut: its source failed';
 
-const BUDGET = Symbol('portico.replyBudget');
 /** Streams that already count towards a budget. */
 const COUNTED = new WeakSet<object>();
 
-/** The budget for unread replies of a Fastify instance or its enclosing one; creates one if there is none. */
-export function replyBudgetOf(app: FastifyInstance): ReplyBudget {
-  const known = (app as { [BUDGET]?: ReplyBudget })[BUDGET];
-  if (known !== undefined) return known;
-  const budget = new ReplyBudget();
-  app.decorate(BUDGET, budget);
-  return budget;
-}
-
 /** Counts the replies of a Fastify instance until their clients have read them. */
 export function limitUnread(app: FastifyInstance, budget: ReplyBudget): void {
-  app.decorate(BUDGET, budget);
+  budget.attach(app);
   app.addHook('onSend', (_request, reply, payload, done) => {
     let counted: unknown;
     try {
@@ -147,7 +137,7 @@ function countedPayload(payload: unknown, reply: FastifyReply, budget: ReplyBudg
 
 /** The pieces of a reply as a stream for Fastify. */
 export function readablePieces(pieces: Pieces, reply: FastifyReply): Readable {
-  const budget = replyBudgetOf(reply.server);
+  const budget = ReplyBudget.of(reply.server);
   // The stream reads one piece ahead, but the next one is not produced before the system has taken that.
   const readable = Readable.from(takenPieces(pieces, fastifyReply(reply), budget), {
     objectMode: false,
@@ -235,7 +225,7 @@ const STREAMS = Symbol('portico.eventStreams');
 export function eventStreamsOf(app: FastifyInstance): EventStreams {
   const known = (app as { [STREAMS]?: EventStreams })[STREAMS];
   if (known !== undefined) return known;
-  const streams = new EventStreams(replyBudgetOf(app));
+  const streams = new EventStreams(ReplyBudget.of(app));
   app.decorate(STREAMS, streams);
   app.addHook('preClose', (done) => {
     streams.end();

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
-import { isIP, isIPv6, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import type { FastifyBaseLogger } from 'fastify';
-import { isLoopback, type Trust, trustAddresses } from '../../../src/core/addresses.ts';
+import { hostNameOf, type Trust, trustAddresses } from '../../../src/core/addresses.ts';
 import { isStreamed } from '../body/request-body.ts';
 import type { ErrorFormat } from '../error-format.ts';
 import { frameworkCode, HttpProblem, type ProblemCode, reasonPhrase } from '../problem.ts';
@@ -222,81 +222,6 @@ function trustOf(trustProxy: unknown): Trust | undefined {
   return Array.isArray(trustProxy) ? trustAddresses(trustProxy) : undefined;
 }
 
-/**
- * A host with an optional port, as in a Host header. User info, paths and anything else in a URL are
- * excluded.
- */
-const AUTHORITY = /^(\[[\da-f:.]{2,45}\]|[\w.-]{1,254})(?::\d{0,5})?$/i;
-/** The authority of a request target in absolute form; it ends at the first "/" or "?" (RFC 3986 3.2). */
-const ABSOLUTE = /^https?:\/\/([^/?]*)/i;
-/** Maximum number of accepted Host headers in the cache: clients choose the port. */
-const MAX_KNOWN = 100;
-
-/** Which IP addresses count as names of a door. */
-type OwnAddresses = 'loopback' | 'all';
-
-/** The parts of a request that name its host. */
-interface AskedRequest {
-  /** X-Forwarded-Host if a trusted proxy sends it, otherwise Host, as Fastify provides it. */
-  readonly host: string;
-  readonly originalUrl: string;
-  readonly headers: { readonly host?: string | undefined };
-}
-
-/**
- * The host names of a door. Requests for other names may be DNS rebinding: an attacker's name that resolves
- * to this machine lets pages of that name read the door's replies. IP addresses cannot be rebound.
- */
-export class OwnHosts {
-  readonly #names: ReadonlySet<string | undefined>;
-  readonly #addresses: OwnAddresses;
-  /** Accepted authorities, verbatim. */
-  readonly #known = new Set<string>();
-  #last: string | undefined;
-
-  /** `localhost` is always included. Names that are not valid in a URL are ignored. */
-  constructor(names: readonly string[], addresses: OwnAddresses) {
-    this.#names = new Set([
-      'localhost',
-      ...names.map((name) => hostNameOf(isIPv6(name) ? `[${name}]` : name)),
-    ]);
-    this.#addresses = addresses;
-  }
-
-  /** Whether an authority, as in a Host header, names the door; ports are ignored. */
-  has(authority: string): boolean {
-    if (authority === this.#last) return true;
-    if (!this.#known.has(authority)) {
-      if (!this.#judge(authority)) return false;
-      if (this.#known.size >= MAX_KNOWN) this.#known.clear();
-      this.#known.add(authority);
-    }
-    this.#last = authority;
-    return true;
-  }
-
-  /**
-   * The first authority of a request that does not name the door; undefined if there is none. A forwarded
-   * host is checked in addition to the Host header, not instead of it: a page under a rebound name could send
-   * X-Forwarded-Host itself, bypassing the proxy. A request without any authority does not come from a
-   * browser and is accepted.
-   */
-  strangerOf({ host: forwarded, originalUrl, headers: { host } }: AskedRequest): string | undefined {
-    // The authority of the target takes precedence over Host (RFC 9112 3.2.2).
-    const asked = (originalUrl.startsWith('/') ? undefined : ABSOLUTE.exec(originalUrl)?.[1]) ?? host;
-    if (asked !== undefined && !this.has(asked)) return asked;
-    if (forwarded !== (host ?? '') && !this.has(forwarded)) return forwarded;
-    return undefined;
-  }
-
-  #judge(authority: string): boolean {
-    const name = hostNameOf(authority);
-    if (name === undefined) return false;
-    if (this.#names.has(name) || isLoopback(name)) return true;
-    return this.#addresses === 'all' && isIP(name) !== 0;
-  }
-}
-
 /** The refusal of a request for an unknown host. */
 export function unknownHost(stranger: string): HttpProblem {
   const name = hostNameOf(stranger);
@@ -305,15 +230,4 @@ export function unknownHost(stranger: string): HttpProblem {
       ? 'The request names an invalid host'
       : `Unknown host ${name}; add it to HTTP_HOSTS to take requests for it`;
   return new HttpProblem(403, 'UNKNOWN_HOST', message);
-}
-
-/**
- * The host of an authority in URL form: lower case, without brackets and without a trailing dot. Undefined if
- * it is not a valid host.
- */
-export function hostNameOf(authority: string): string | undefined {
-  const host = AUTHORITY.exec(authority)?.[1];
-  if (host === undefined || !URL.canParse(`http://${host}`)) return undefined;
-  const { hostname } = new URL(`http://${host}`);
-  return hostname.startsWith('[') ? hostname.slice(1, -1) : hostname.replace(/\.$/, '');
 }

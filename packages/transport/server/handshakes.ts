@@ -85,14 +85,11 @@ export interface RefusedCertificate {
   readonly code: string;
 }
 
-/** Called for each such client. */
-export type OnRefusedCertificate = (refused: RefusedCertificate) => void;
-
 /** OpenSSL's error for a client that sends no certificate. */
 const NO_CERTIFICATE = 'ERR_SSL_PEER_DID_NOT_RETURN_A_CERTIFICATE';
 
 /** Reports the clients whose certificates a server refuses. */
-export function watchCertificates(server: Server, onRefused: OnRefusedCertificate): void {
+export function watchCertificates(server: Server, onRefused: (refused: RefusedCertificate) => void): void {
   // Read the address now: Node caches it, and it is unavailable once the socket is closed.
   server.on('connection', ({ remoteAddress }: Socket) => remoteAddress);
   server.on('tlsClientError', (error: NodeJS.ErrnoException, socket: TLSSocket) => {

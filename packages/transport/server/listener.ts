@@ -13,8 +13,8 @@ import Fastify, {
   LogController,
 } from 'fastify';
 import type { Logger } from 'pino';
-import { isLoopback, socketPathOf, type Trust } from '../../../src/core/addresses.ts';
-import { BodyBudget, DEFAULT_MAX_BODIES, setBodyBudget } from '../body/body-budget.ts';
+import { hostNameOf, isLoopback, OwnHosts, socketPathOf, type Trust } from '../../../src/core/addresses.ts';
+import { BodyBudget, DEFAULT_MAX_BODIES } from '../body/body-budget.ts';
 import { requestMessage } from '../body/request-body.ts';
 import type { ErrorFormat } from '../error-format.ts';
 import { FastPath } from '../fast-path/fast-path.ts';
@@ -27,14 +27,12 @@ import { createDoorServer, type DoorServer, refusedUpgrade } from './door-server
 import {
   clientErrorHandler,
   forwarding,
-  hostNameOf,
-  OwnHosts,
   originForm,
   refuseConnect,
   refusedFraming,
   unknownHost,
 } from './guards.ts';
-import { type OnRefusedCertificate, type RefusedCertificate, watchCertificates } from './handshakes.ts';
+import { type RefusedCertificate, watchCertificates } from './handshakes.ts';
 import { LIMITS } from './limits.ts';
 import {
   baseAddress,
@@ -65,7 +63,7 @@ export interface ListenerOptions extends ListenerAddress {
   /** Called for each request that is refused because of its credentials or its rate. */
   readonly onRefused?: OnRefused | undefined;
   /** Called for each client whose certificate is refused. */
-  readonly onRefusedCertificate?: OnRefusedCertificate | undefined;
+  readonly onRefusedCertificate?: ((refused: RefusedCertificate) => void) | undefined;
   /** Records requests as spans; default none. */
   readonly tracing?: RequestTracing | undefined;
   /** The proxies whose X-Forwarded headers are trusted, as in Fastify's option; default none. */
@@ -200,7 +198,7 @@ export function createListener(options: ListenerOptions): Listener {
     if (isAudited(reply.statusCode)) noteRefusal(request, reply);
     done();
   });
-  setBodyBudget(app, bodyBudget);
+  bodyBudget.attach(app);
   limitUnread(app, replyBudget);
   app.setErrorHandler((error, request, reply) => sendProblem(errors, error, request, reply));
   // The caller may also close the instance directly.

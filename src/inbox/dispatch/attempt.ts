@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { describeError } from '../../core/errors.ts';
-import { isThenable, type MaybePromise } from '../../core/maybe-promise.ts';
+import { isThenable, type MaybePromise } from '../../core/scheduler.ts';
 import { nextSpan, readStoredTrace, storedTrace } from '../../core/trace.ts';
 import { endWithError, type Registered, spanStarter, traceContextOf } from '../../telemetry/opentelemetry.ts';
 import type { ClaimedJob } from '../delivery.ts';

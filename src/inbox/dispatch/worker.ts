@@ -1,4 +1,4 @@
-import type { MaybePromise } from '../../core/maybe-promise.ts';
+import type { MaybePromise } from '../../core/scheduler.ts';
 import type { ClaimedJob } from '../delivery.ts';
 import type { Inbox, Outcome } from '../inbox.ts';
 import { Attempt } from './attempt.ts';

@@ -1,4 +1,4 @@
-import type { MaybePromise } from '../../core/maybe-promise.ts';
+import type { MaybePromise } from '../../core/scheduler.ts';
 import type { DatabaseUserStore } from '../../relations/user-stores.ts';
 
 /** A door of the service, as the console shows it. */

@@ -1,17 +1,11 @@
 import { hostname } from 'node:os';
-import {
-  HttpProblem,
-  OwnHosts,
-  prefersHtml,
-  type Reply,
-  type RequestContext,
-  requestFields,
-  send,
-} from '@portico/transport';
+import { HttpProblem, type Reply, type RequestContext, send } from '@portico/transport';
 import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
 import { type Access, accessLevels } from '../../config/options/access.ts';
-import { isLoopback } from '../../core/addresses.ts';
-import { type MaybePromise, whenReady } from '../../core/maybe-promise.ts';
+import { isLoopback, OwnHosts } from '../../core/addresses.ts';
+import { prefersHtml } from '../../core/negotiation.ts';
+import { type MaybePromise, whenReady } from '../../core/scheduler.ts';
+import { requestFields } from '../../core/trace.ts';
 import {
   assetReplies,
   assetsBase,

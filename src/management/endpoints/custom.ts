@@ -1,5 +1,5 @@
 import { HttpProblem, type Reply, type RequestContext } from '@portico/transport';
-import { isThenable, whenReady } from '../../core/maybe-promise.ts';
+import { isThenable, whenReady } from '../../core/scheduler.ts';
 import {
   type CustomEndpoint,
   type EndpointParameter,

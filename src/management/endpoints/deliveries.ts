@@ -1,5 +1,6 @@
-import { HttpProblem, type Reply, type RequestContext, requestFields } from '@portico/transport';
+import { HttpProblem, type Reply, type RequestContext } from '@portico/transport';
 import { didYouMean } from '../../core/text.ts';
+import { requestFields } from '../../core/trace.ts';
 import {
   ACTIONS,
   type ActionName,

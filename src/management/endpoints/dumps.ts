@@ -2,8 +2,10 @@ import { Socket } from 'node:net';
 import type { Readable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import { getHeapSnapshot, getHeapStatistics } from 'node:v8';
-import { HttpProblem, preferred, type Reply, type RequestContext, requestFields } from '@portico/transport';
+import { HttpProblem, type Reply, type RequestContext } from '@portico/transport';
 import { refuseFromOtherSite } from '../../access/cors.ts';
+import { preferred } from '../../core/negotiation.ts';
+import { requestFields } from '../../core/trace.ts';
 import { COMMON_HEADERS, jsonReply, MEDIA_TYPES, NEGOTIATED_HEADERS } from '../management-errors.ts';
 import type { ManagementEndpoint } from '../operations.ts';
 

@@ -1,8 +1,8 @@
 import type { Reply, RequestContext } from '@portico/transport';
 import type { FastifyInstance } from 'fastify';
 import { processStates, type ShowDetails } from '../../config/options/endpoint-id.ts';
-import { type MaybePromise, whenReady } from '../../core/maybe-promise.ts';
 import type { SecretTexts } from '../../core/redaction.ts';
+import { type MaybePromise, whenReady } from '../../core/scheduler.ts';
 import {
   HEALTH_COMMAND,
   type HealthIndicator,

@@ -3,7 +3,7 @@ import { arch, availableParallelism, release, type, userInfo } from 'node:os';
 import { dirname, join } from 'node:path';
 import { getHeapStatistics } from 'node:v8';
 import type { InfoPart } from '../../config/options/management.ts';
-import { type MaybePromise, whenReady } from '../../core/maybe-promise.ts';
+import { type MaybePromise, whenReady } from '../../core/scheduler.ts';
 import { jsonTextReply } from '../management-errors.ts';
 import type { ManagementEndpoint } from '../operations.ts';
 import type { DoorOptions } from '../options.ts';

@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { parameterOf, preferred, type RequestContext, type Weighted } from '@portico/transport';
+import type { RequestContext } from '@portico/transport';
+import { parameterOf, preferred, type Weighted } from '../../core/negotiation.ts';
 import type { Measurement, Meter, Series, Statistic, Tag } from '../../telemetry/meters.ts';
 import type { Metrics } from '../../telemetry/metrics.ts';
 import { NEGOTIATED_HEADERS } from '../management-errors.ts';

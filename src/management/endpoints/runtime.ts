@@ -1,4 +1,4 @@
-import { requestFields } from '@portico/transport';
+import { requestFields } from '../../core/trace.ts';
 import type { ListedRoute } from '../../http/routes.ts';
 import { EventLoopWindows } from '../../telemetry/runtime.ts';
 import { jsonReply } from '../management-errors.ts';

@@ -1,4 +1,4 @@
-import type { MaybePromise } from '../../core/maybe-promise.ts';
+import type { MaybePromise } from '../../core/scheduler.ts';
 import { databaseAt } from '../database.ts';
 import { MOVING } from '../migration-files.ts';
 import { type MovedRow, type MovedTable, type MoveEngine, movedTables } from './tables.ts';

@@ -1,5 +1,5 @@
 import { ExpectedError } from '../../core/errors.ts';
-import type { MaybePromise } from '../../core/maybe-promise.ts';
+import type { MaybePromise } from '../../core/scheduler.ts';
 
 /** A value in transit, in the same form for both engines. */
 export type Value = string | number | null | Uint8Array;

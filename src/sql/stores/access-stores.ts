@@ -1,5 +1,5 @@
 import type { AuditData, AuditEvent, AuditStore } from '../../access/audit.ts';
-import { type MaybePromise, whenReady } from '../../core/maybe-promise.ts';
+import { type MaybePromise, whenReady } from '../../core/scheduler.ts';
 import { type Dialect, queries, type Sql } from './sql.ts';
 
 /** A token as stored: never the token itself. Times are in milliseconds since the epoch. */

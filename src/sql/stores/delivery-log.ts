@@ -1,4 +1,4 @@
-import { type MaybePromise, whenReady } from '../../core/maybe-promise.ts';
+import { type MaybePromise, whenReady } from '../../core/scheduler.ts';
 import type { AttemptEntry } from '../../inbox/inbox.ts';
 import type {
   DeliveryCursor,

@@ -1,4 +1,4 @@
-import { whenReady } from '../../core/maybe-promise.ts';
+import { whenReady } from '../../core/scheduler.ts';
 import { QUARANTINE_CRASHES } from '../../inbox/delivery.ts';
 import { ALERT_CHECKPOINT, ALERT_PREFIX, type Inbox, MAX_COUNTED } from '../../inbox/inbox.ts';
 import { counted, type DatabaseObserver } from '../batch-queue.ts';

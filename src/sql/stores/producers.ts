@@ -1,4 +1,4 @@
-import { whenReady } from '../../core/maybe-promise.ts';
+import { whenReady } from '../../core/scheduler.ts';
 import type { NewDelivery } from '../../inbox/delivery.ts';
 import type {
   Appended,

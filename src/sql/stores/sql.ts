@@ -1,4 +1,4 @@
-import type { MaybePromise } from '../../core/maybe-promise.ts';
+import type { MaybePromise } from '../../core/scheduler.ts';
 
 /** A row as an array of columns. */
 export type Row = readonly unknown[];

@@ -1,5 +1,5 @@
 import { type DocumentNode, type ExecutionResult, execute, GraphQLError, type GraphQLSchema } from 'graphql';
-import type { MaybePromise } from '../../../src/core/maybe-promise.ts';
+import type { MaybePromise } from '../../../src/core/scheduler.ts';
 
 export interface Asked {
   readonly schema: GraphQLSchema;

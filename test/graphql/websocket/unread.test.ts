@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { test } from 'node:test';
 import fastify from 'fastify';
-import { BodyBudget, setBodyBudget } from '../../../packages/transport/body/body-budget.ts';
+import { BodyBudget } from '../../../packages/transport/body/body-budget.ts';
 import { graphql } from '../../../src/graphql/graphql.ts';
 import { usersSchema } from '../../../src/graphql/users-schema.ts';
 import { LocalUserFeed } from '../../../src/relations/events.ts';
@@ -18,7 +18,7 @@ async function start() {
   const budget = new BodyBudget({ max: MAX });
   const feed = new LocalUserFeed();
   const app = fastify();
-  setBodyBudget(app, budget);
+  budget.attach(app);
   app.register(graphql, { schema: usersSchema(new MemoryUserStore(feed, 100), feed) });
   const origin = await app.listen({ host: '127.0.0.1', port: 0 });
   const clients: Socket[] = [];

@@ -1,4 +1,8 @@
-import type { RequestContext } from './endpoint.ts';
+import type { IncomingHttpHeaders } from 'node:http';
+
+interface HasHeaders {
+  readonly headers: Readonly<IncomingHttpHeaders>;
+}
 
 /** How an Accept header rates a media type. */
 interface Wanted {
@@ -147,7 +151,7 @@ function splitList(text: string, separator: ',' | ';'): readonly string[] {
 }
 
 /** The preferences of a request (RFC 7240), by name in lower case; the first of equal names counts. */
-export function preferences({ headers }: Pick<RequestContext, 'headers'>): ReadonlyMap<string, string> {
+export function preferences({ headers }: HasHeaders): ReadonlyMap<string, string> {
   const { prefer } = headers;
   const found = new Map<string, string>();
   // Node joins repeated Prefer headers.
@@ -168,7 +172,7 @@ function unquoted(word: string): string {
 /**
  * Whether a client asks for HTTP's own status where the contract deviates from it: `Prefer: handling=strict`.
  */
-export function handlesStrictly({ headers }: Pick<RequestContext, 'headers'>): boolean {
+export function handlesStrictly({ headers }: HasHeaders): boolean {
   return headers.prefer !== undefined && preferences({ headers }).get('handling') === 'strict';
 }
 

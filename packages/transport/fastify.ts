@@ -90,7 +90,7 @@ function findRequestContext(request: FastifyRequest): FastifyRequestContext | un
 }
 
 /** The authenticated caller of a request; undefined if unknown. */
-export function callerOf(request: FastifyRequest): KnownCaller | undefined {
+function callerOf(request: FastifyRequest): KnownCaller | undefined {
   return findRequestContext(request)?.caller;
 }
 
@@ -109,6 +109,7 @@ export function exchangeOf(finished: Parameters<ReplyRecorder>[3]): RecordedExch
     method: request.method,
     scheme: request.protocol,
     host: request.host,
+    caller: callerOf(request)?.name,
     target: request.originalUrl,
     requestHeaders: request.headers,
     contentType: findRequestContext(request)?.contentType ?? request.headers['content-type'] ?? null,

@@ -17,13 +17,7 @@ export {
 export { HttpProblem, reasonPhrase, toProblem } from './problem.ts';
 export { ReplyBudget, takenBy } from './reply/reply-budget.ts';
 export { EventStream, eventReply, NO_PIECES } from './reply/reply-streams.ts';
-export {
-  isAudited,
-  type OnRefused,
-  type RecordedExchange,
-  type ReplyRecorder,
-  type RequestTracing,
-} from './request-events.ts';
+export type { RecordedExchange, ReplyRecorder, RequestTracing } from './request-events.ts';
 export { offeredUpgrade, ProtocolSwitch, takeUpgrades } from './server/door-server.ts';
 export { LIMITS } from './server/limits.ts';
 export { isSecure } from './server/listen.ts';

@@ -39,36 +39,14 @@ export interface RecordedExchange {
   /** Path and query. */
   readonly target: string;
   /** Content-Type may be missing here; see `contentType`. */
-  readonly requestHeaders: Headers;
+  readonly requestHeaders: Readonly<IncomingHttpHeaders>;
   /** The request's Content-Type header; null if absent. */
   readonly contentType: string | null;
+  /** The name of the authenticated token or user; undefined if the caller is unknown. */
+  readonly caller: string | undefined;
   readonly status: number;
   /** The reply's headers, parsed on demand. */
   responseHeaders(): Headers;
-}
-
-/** A request that was refused because of its credentials or its rate. */
-interface RefusedRequest {
-  readonly id: string;
-  /** The client's address; empty on a Unix socket. */
-  readonly client: string;
-  readonly method: string;
-  /** Path and query. */
-  readonly target: string;
-  readonly headers: Readonly<IncomingHttpHeaders>;
-  readonly status: number;
-  /** The name of the authenticated token or user; undefined if the caller is unknown. */
-  readonly caller: string | undefined;
-  /** The code of the refusal. */
-  readonly code: string;
-}
-
-/** Called for each such request, just before its reply is sent. */
-export type OnRefused = (refused: RefusedRequest) => void;
-
-/** Whether a status refuses the caller: 401, 403 or 429. */
-export function isAudited(status: number): boolean {
-  return status === 401 || status === 403 || status === 429;
 }
 
 /** A request as described by its span. */

@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import type { MaybePromise } from '../core/scheduler.ts';
 
 interface AuditLogOptions {
@@ -200,4 +201,28 @@ class SuppressedAudit {
     this.#until = undefined;
     return events;
   }
+}
+
+/** A request that was refused because of its credentials or its rate. */
+interface RefusedRequest {
+  readonly id: string;
+  /** The client's address; empty on a Unix socket. */
+  readonly client: string;
+  readonly method: string;
+  /** Path and query. */
+  readonly target: string;
+  readonly headers: Readonly<IncomingHttpHeaders>;
+  readonly status: number;
+  /** The name of the authenticated token or user; undefined if the caller is unknown. */
+  readonly caller: string | undefined;
+  /** The code of the refusal. */
+  readonly code: string;
+}
+
+/** Called for each such request. */
+export type OnRefused = (refused: RefusedRequest) => void;
+
+/** Whether a status refuses the caller: 401, 403 or 429. */
+export function isAudited(status: number): boolean {
+  return status === 401 || status === 403 || status === 429;
 }

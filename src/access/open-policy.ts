@@ -1,4 +1,4 @@
-import { KnownCaller, type OnRefused } from '@portico/transport';
+import { KnownCaller } from '@portico/transport';
 import type { InferOutput } from 'valibot';
 import { ConfigError } from '../config/load.ts';
 import { knownScopes, RATE, unknownScopes } from '../config/options/access.ts';
@@ -7,6 +7,7 @@ import { readObject, sluggedOf } from '../config/schema/fields.ts';
 import { resolveSecret, type SecretResolver, watchedFile } from '../config/secrets.ts';
 import { StoreUnavailableError } from '../core/errors.ts';
 import type { MaybePromise } from '../core/scheduler.ts';
+import type { OnRefused } from './audit.ts';
 import type { BasicUser } from './basic.ts';
 import { type ApiTokensConfig, apiTokenSchema } from './config.ts';
 import { type AccessPolicy, createAccessPolicy, isToken, type TokenProvider, tokenDigest } from './policy.ts';

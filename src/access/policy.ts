@@ -1,14 +1,8 @@
 import { hash } from 'node:crypto';
-import {
-  HttpProblem,
-  isAudited,
-  KnownCaller,
-  type OnRefused,
-  type RequestContext,
-  toProblem,
-} from '@portico/transport';
+import { HttpProblem, KnownCaller, type RequestContext, toProblem } from '@portico/transport';
 import { attemptSource } from '../core/addresses.ts';
 import { type MaybePromise, whenReady } from '../core/scheduler.ts';
+import { isAudited, type OnRefused } from './audit.ts';
 import { authenticator, type BasicUser, FailureLimit } from './basic.ts';
 import { ClientRate, type Load, type RateRule } from './rates.ts';
 

@@ -1,5 +1,5 @@
-import type { createListener, OnRefused } from '@portico/transport';
-import { ANONYMOUS, type Audit, AuditLog } from '../access/audit.ts';
+import type { createListener } from '@portico/transport';
+import { ANONYMOUS, type Audit, AuditLog, type OnRefused } from '../access/audit.ts';
 import { parseBasicAuth } from '../access/basic.ts';
 import type { Door, Settings } from '../config/options/options.ts';
 import { isExposed } from '../management/guard.ts';
@@ -44,8 +44,7 @@ const TYPES: Readonly<Record<number, string>> = {
   429: 'LIMIT_REACHED',
 };
 
-export function auditRefusals(audit: Audit | undefined, door: Door): OnRefused | undefined {
-  if (audit === undefined) return undefined;
+export function auditRefusals(audit: Audit, door: Door): OnRefused {
   return ({ id, client, method, target, headers, status, code, caller }) => {
     // The query may hold secrets.
     const [path = ''] = target.split('?', 1);

@@ -246,7 +246,7 @@ export async function openApi(
       },
       onSecrets: (found) => secrets.add(found),
       // REST records its refusals by their status; GraphQL answers 200.
-      onRefused: auditRefusals(audit, 'graphql'),
+      onRefused: audit && auditRefusals(audit, 'graphql'),
     },
   );
 }

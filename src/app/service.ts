@@ -3,6 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { createListener, type LiveCertificate, ReplyBudget } from '@portico/transport';
 import type { FastifyInstance } from 'fastify';
 import type { DestinationStream, Logger } from 'pino';
+import { isAudited } from '../access/audit.ts';
 import { trustProxy } from '../config/options/doors.ts';
 import { intervalOf } from '../config/options/management.ts';
 import { type Door, optionOf, type Settings } from '../config/options/options.ts';
@@ -159,7 +160,6 @@ export async function createService(config: Config, { logStream }: ServiceOption
           ...(bodyBudget && { bodyBudget }),
           replyBudget,
           certificate,
-          onRefused: auditRefusals(audit, door),
           onRefusedCertificate: auditCertificates(audit, door),
           tracing: tracing?.requests(door),
           trustProxy: trusted,
@@ -173,6 +173,13 @@ export async function createService(config: Config, { logStream }: ServiceOption
       const { app } = created;
       const routes = listRoutes(app);
       if (settings['log.requests']) stats.read(accessLog(app.log));
+      if (audit !== undefined) {
+        const record = auditRefusals(audit, door);
+        stats.read((exchange) => {
+          const code = String(exchange.responseHeaders()['x-error-code'] ?? '');
+          record({ ...exchange, headers: exchange.requestHeaders, code });
+        }, isAudited);
+      }
       created.watchHooks();
       const setup = config.code.setups[door];
       const basePath = settings['management.basePath'];

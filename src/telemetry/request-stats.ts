@@ -26,7 +26,7 @@ export class RequestStats {
   readonly #door: string;
   readonly #timer: Tagged<Timer, readonly ['door', 'uri', 'method', 'status']>;
   readonly #tail: RequestTail | undefined;
-  readonly #readers: ExchangeReader[] = [];
+  readonly #readers: { readonly read: ExchangeReader; readonly isRead: (status: number) => boolean }[] = [];
   #replies = 0;
   #errors = 0;
 
@@ -51,9 +51,9 @@ export class RequestStats {
     return this.#errors;
   }
 
-  /** Passes each further exchange to a reader. */
-  read(reader: ExchangeReader): void {
-    this.#readers.push(reader);
+  /** Passes each further exchange to a reader, or only those with certain statuses. */
+  read(read: ExchangeReader, isRead: (status: number) => boolean = () => true): void {
+    this.#readers.push({ read, isRead });
   }
 
   /**
@@ -95,9 +95,11 @@ export class RequestStats {
       if (status >= 500) this.#errors++;
       if (milliseconds < STREAM) this.durations.record(milliseconds);
       tail?.record(this.#door, uri, method, status, milliseconds);
-      if (this.#readers.length > 0) {
-        const exchange = exchangeOf(reply);
-        for (const read of this.#readers) read(exchange);
+      let exchange: RecordedExchange | undefined;
+      for (const { read, isRead } of this.#readers) {
+        if (!isRead(status)) continue;
+        exchange ??= exchangeOf(reply);
+        read(exchange);
       }
     };
   }

@@ -18,14 +18,12 @@ import {
   SOURCE_FAILED,
   takenPieces,
 } from '../reply/reply-streams.ts';
-import {
-  isAudited,
-  type OnRefused,
-  type RecordedExchange,
-  type ReplyRecorder,
-  type RequestSpan,
-  type RequestTracing,
-  type TracedRequest,
+import type {
+  RecordedExchange,
+  ReplyRecorder,
+  RequestSpan,
+  RequestTracing,
+  TracedRequest,
 } from '../request-events.ts';
 import type { Connections, InFlight } from '../server/connections.ts';
 import type { Forwarding } from '../server/guards.ts';
@@ -47,7 +45,6 @@ export interface FastRequestOptions {
   readonly scheme: 'http' | 'https';
   /** Evaluates the headers of trusted proxies. */
   readonly forwarding: Forwarding;
-  readonly onRefused: OnRefused | undefined;
   readonly tracing: RequestTracing | undefined;
   /** The host names that requests may ask for; undefined for any. */
   ownHosts(): OwnHosts | undefined;
@@ -260,12 +257,6 @@ export class FastRequestContext implements RequestContext, InFlight, PiecewiseRe
     }
   }
 
-  #noteRefusal(status: number, code = ''): void {
-    const { id, client, method, target, headers } = this;
-    const caller = this.caller?.name;
-    this.#options.onRefused?.({ id, client, method, target, headers, status, code, caller });
-  }
-
   #settle(reply: Reply): void {
     try {
       this.#send(reply);
@@ -275,14 +266,13 @@ export class FastRequestContext implements RequestContext, InFlight, PiecewiseRe
   }
 
   #send(reply: Reply): void {
-    const { status, body, headers } = reply;
+    const { status, body } = reply;
     if (typeof body === 'object' && !Buffer.isBuffer(body)) {
       this.#sendLong(reply, body);
       return;
     }
     this.#dropBody();
     if (this.#replied || this.#isCancelled) return;
-    if (isAudited(status)) this.#noteRefusal(status, headers?.['x-error-code']);
     const length = typeof body === 'string' ? Buffer.byteLength(body) : body.length;
     this.#options.replyBudget.take(length, this);
     const { head, isLast } = this.#begin(reply, length);
@@ -371,6 +361,7 @@ export class FastRequestContext implements RequestContext, InFlight, PiecewiseRe
       target: url,
       requestHeaders: headers,
       contentType,
+      caller: this.caller?.name,
       status: this.#status,
       responseHeaders: () => parseReplyHead(head),
     };

@@ -18,10 +18,10 @@ import { BodyBudget, DEFAULT_MAX_BODIES } from '../body/body-budget.ts';
 import { requestMessage } from '../body/request-body.ts';
 import type { ErrorFormat } from '../error-format.ts';
 import { FastPath } from '../fast-path/fast-path.ts';
-import { callerOf, sendProblem } from '../fastify.ts';
+import { sendProblem } from '../fastify.ts';
 import { ReplyBudget } from '../reply/reply-budget.ts';
 import { eventStreamsOf, isWhole, limitUnread } from '../reply/reply-streams.ts';
-import { isAudited, type OnRefused, type RequestSpan, type RequestTracing } from '../request-events.ts';
+import type { RequestSpan, RequestTracing } from '../request-events.ts';
 import { Connections } from './connections.ts';
 import { createDoorServer, type DoorServer, refusedUpgrade } from './door-server.ts';
 import {
@@ -60,8 +60,6 @@ export interface ListenerOptions extends ListenerAddress {
   readonly maxConnectionsPerAddress?: number | undefined;
   /** The TLS certificate; default plain HTTP. */
   readonly certificate?: LiveCertificate | undefined;
-  /** Called for each request that is refused because of its credentials or its rate. */
-  readonly onRefused?: OnRefused | undefined;
   /** Called for each client whose certificate is refused. */
   readonly onRefusedCertificate?: ((refused: RefusedCertificate) => void) | undefined;
   /** Records requests as spans; default none. */
@@ -175,7 +173,6 @@ export function createListener(options: ListenerOptions): Listener {
     forwarding: follows,
     ownHosts: () => ownHosts,
     isDraining: () => draining,
-    onRefused: options.onRefused,
     tracing: options.tracing,
     scheme: certificate === undefined ? 'http' : 'https',
   });
@@ -195,7 +192,6 @@ export function createListener(options: ListenerOptions): Listener {
   });
   app.addHook('onSend', (request, reply, _payload, done) => {
     if (reply.getHeader('connection') === 'close') connections.of(request.raw.socket)?.closeBehindReply();
-    if (isAudited(reply.statusCode)) noteRefusal(request, reply);
     done();
   });
   bodyBudget.attach(app);
@@ -207,13 +203,6 @@ export function createListener(options: ListenerOptions): Listener {
     await Promise.all(servers.map((server) => server.stopAccepting()));
   });
   eventStreamsOf(app);
-
-  function noteRefusal(request: FastifyRequest, reply: FastifyReply) {
-    const { id, ip: client = '', method, originalUrl: target, headers } = request;
-    const code = String(reply.getHeader('x-error-code') ?? '');
-    const caller = callerOf(request)?.name;
-    options.onRefused?.({ id, client, method, target, headers, status: reply.statusCode, code, caller });
-  }
 
   /** Logs each unknown host once and limits their number, because attackers can choose the names. */
   function noteStranger(authority: string) {

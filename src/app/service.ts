@@ -1,6 +1,7 @@
 import { resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { createListener, type LiveCertificate, ReplyBudget } from '@portico/transport';
+import { createListener, ReplyBudget } from '@portico/transport';
+import type { LiveCertificate } from '@portico/transport/tls';
 import type { FastifyInstance } from 'fastify';
 import type { DestinationStream, Logger } from 'pino';
 import { isAudited } from '../access/audit.ts';

@@ -1,3 +1,4 @@
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import * as esbuild from 'esbuild';
@@ -90,6 +91,9 @@ export async function bundleCommand(root: string, target: string): Promise<strin
       },
     }),
   ]);
+  const service = join(target, 'bin/service/serve.js');
+  // A script has no `import()` but an experimental one of Node, so the module that loads it lends its own.
+  writeFileSync(service, readFileSync(service, 'utf8').replace(/(?<![.#\w])import\(/g, 'importMeta.import('));
   return licenseNotices(
     root,
     bundles.flatMap(({ metafile }) => Object.keys(metafile.inputs)),

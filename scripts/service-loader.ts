@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
-import { constants, Script } from 'node:vm';
+import { Script } from 'node:vm';
 
 /** The service's bundle is the text of a function with these parameters. */
 export const PARAMETERS = 'module, require, importMeta';
@@ -22,11 +22,15 @@ export function loadService(bundle: URL): LoadedService {
     // As a module's stack frames name it.
     filename: bundle.href,
     cachedData: readIfPresent(codeCacheOf(filename)),
-    importModuleDynamically: constants.USE_MAIN_CONTEXT_DEFAULT_LOADER,
   });
   const module = { exports: {} as LoadedService['exports'] };
-  const resolve = (name: string) => import.meta.resolve(name);
-  script.runInThisContext()(module, createRequire(bundle), { url: bundle.href, filename, resolve });
+  const importMeta = {
+    url: bundle.href,
+    filename,
+    resolve: (name: string) => import.meta.resolve(name),
+    import: (name: string) => import(name),
+  };
+  script.runInThisContext()(module, createRequire(bundle), importMeta);
   return { exports: module.exports, script };
 }
 

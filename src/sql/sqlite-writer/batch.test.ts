@@ -9,7 +9,16 @@ import type { WriteResult } from '../batch-queue.ts';
 import { openWriteConnection } from '../sqlite/connection.ts';
 import { migrate } from '../sqlite/migrate.ts';
 import { SQLITE_WRITES } from '../sqlite/writes.ts';
-import { BatchExecutor, type Step, type StepRows, type Write } from './batch.ts';
+import { BatchExecutor, type Step, type StepRows, type Write, type WriteRegistry } from './batch.ts';
+
+const WRITES: WriteRegistry = {
+  ...SQLITE_WRITES,
+  statements: {
+    ...SQLITE_WRITES.statements,
+    updateUser: 'UPDATE users SET name = ?, email = ? WHERE id = ? RETURNING id',
+    removeUser: 'DELETE FROM users WHERE id = ? RETURNING id',
+  },
+};
 
 /** A database whose statements are counted as they are prepared. */
 class CountingDatabase extends DatabaseSync {
@@ -43,11 +52,11 @@ const isError = (result: WriteResult<StepRows> | undefined) => result !== undefi
 
 test('each write gets its own rows, in the order of the writes', () => {
   using db = open();
-  const executor = new BatchExecutor(db, SQLITE_WRITES);
+  const executor = new BatchExecutor(db, WRITES);
   const { results, fatal } = executor.execute([
     create('a'),
     create('b'),
-    step('updateUser', 'A', 'a@c', 1, 2),
+    step('updateUser', 'A', 'a@c', 1),
     step('removeUser', 99),
     step('removeUser', 2),
     create('c'),
@@ -60,10 +69,10 @@ test('each write gets its own rows, in the order of the writes', () => {
 
 test('the steps of a write see each other and happen all or none', () => {
   using db = open();
-  const executor = new BatchExecutor(db, SQLITE_WRITES);
+  const executor = new BatchExecutor(db, WRITES);
   const { results } = executor.execute([
-    [...create('a'), ...step('updateUser', 'A', 'a@c', 1, 2), ...create('b')],
-    [...create('c'), ...step('updateUser', null, 'a@c', 1, 2), ...create('d')],
+    [...create('a'), ...step('updateUser', 'A', 'a@c', 1), ...create('b')],
+    [...create('c'), ...step('updateUser', null, 'a@c', 1), ...create('d')],
     [...create('e'), ...create(null)],
     [...create('f')],
     [],
@@ -83,7 +92,7 @@ const bad: Readonly<Record<string, Write>> = {
 for (const [name, write] of Object.entries(bad)) {
   test(`${name} fails alone, and the rest is stored`, () => {
     using db = open();
-    const executor = new BatchExecutor(db, SQLITE_WRITES);
+    const executor = new BatchExecutor(db, WRITES);
     const { results, fatal } = executor.execute([create('before'), write, create('after')]);
     assert.deepEqual(results.map(isError), [false, true, false]);
     assert.equal(fatal, undefined);
@@ -98,7 +107,7 @@ test('the steps of a failed write are undone', () => {
       UPDATE users SET email = 'changed@x';
       SELECT RAISE(FAIL, 'half done');
     END`);
-  const { results } = new BatchExecutor(db, SQLITE_WRITES).execute([
+  const { results } = new BatchExecutor(db, WRITES).execute([
     create('good'),
     create('bad'),
     create('fine'),
@@ -121,7 +130,7 @@ test('an error that ends the transaction fails the whole batch, and the next one
     CREATE TRIGGER ending BEFORE INSERT ON users WHEN new.name = 'end' BEGIN
       SELECT RAISE(ROLLBACK, 'the transaction is gone');
     END`);
-  const executor = new BatchExecutor(db, SQLITE_WRITES);
+  const executor = new BatchExecutor(db, WRITES);
   const { results, fatal } = executor.execute([create('before'), create('end'), create('after')]);
   assert.deepEqual(results.map(isError), [true, true, true]);
   assert.match(
@@ -140,7 +149,7 @@ test('a commit that fails fails every write, and leaves no transaction behind', 
     CREATE TABLE parents (id INTEGER PRIMARY KEY);
     CREATE TABLE children (id INTEGER REFERENCES parents DEFERRABLE INITIALLY DEFERRED);
     CREATE TRIGGER orphan AFTER INSERT ON users WHEN new.name = 'orphan' BEGIN INSERT INTO children VALUES (1); END`);
-  const executor = new BatchExecutor(db, SQLITE_WRITES);
+  const executor = new BatchExecutor(db, WRITES);
   const { results, fatal } = executor.execute([create('a'), create('orphan')]);
   assert.deepEqual(results.map(isError), [true, true]);
   assert.equal(fatal, undefined);
@@ -151,7 +160,7 @@ test('a commit that fails fails every write, and leaves no transaction behind', 
 
 test('a full disk fails new writes and keeps stored ones', () => {
   using db = open();
-  const executor = new BatchExecutor(db, SQLITE_WRITES);
+  const executor = new BatchExecutor(db, WRITES);
   executor.execute([create('kept')]);
   db.exec(`PRAGMA max_page_count = ${db.prepare('PRAGMA page_count').get()?.page_count}`);
   const { results, fatal } = executor.execute([create('a'.repeat(100_000)), create('b'.repeat(100_000))]);
@@ -168,7 +177,7 @@ test('a file that another process holds fails the batch, and it can be tried aga
   using db = openWriteConnection(file);
   migrate(db);
   db.exec('PRAGMA busy_timeout = 0');
-  const executor = new BatchExecutor(db, SQLITE_WRITES);
+  const executor = new BatchExecutor(db, WRITES);
   using other = new DatabaseSync(file);
   other.exec('BEGIN IMMEDIATE');
   const { results, fatal } = executor.execute([create('a')]);
@@ -180,7 +189,7 @@ test('a file that another process holds fails the batch, and it can be tried aga
 
 test('an empty batch is no error', () => {
   using db = open();
-  assert.deepEqual(new BatchExecutor(db, SQLITE_WRITES).execute([]), { results: [] });
+  assert.deepEqual(new BatchExecutor(db, WRITES).execute([]), { results: [] });
 });
 
 test('an empty write reaches the WAL and changes nothing', async () => {
@@ -188,7 +197,7 @@ test('an empty write reaches the WAL and changes nothing', async () => {
   const file = join(folder.path, 'test.db');
   using db = openWriteConnection(file);
   migrate(db);
-  const executor = new BatchExecutor(db, SQLITE_WRITES);
+  const executor = new BatchExecutor(db, WRITES);
   const before = statSync(`${file}-wal`).size;
   const state = () =>
     db.prepare('SELECT (SELECT count(*) FROM users) AS users, * FROM pragma_user_version').get();
@@ -200,7 +209,7 @@ test('an empty write reaches the WAL and changes nothing', async () => {
 
 test('statements are prepared when the connection opens, and never again', () => {
   using db = open();
-  const executor = new BatchExecutor(db, SQLITE_WRITES);
+  const executor = new BatchExecutor(db, WRITES);
   const { prepared } = db;
   assert.ok(prepared > 0);
   for (let i = 0; i < 10; i++) executor.execute([create('a'), create(null), step('removeUser', i)]);
@@ -215,7 +224,7 @@ test('any batch stores the good writes and no other, whatever stands between the
   fc.assert(
     fc.property(fc.array(fc.array(write, { maxLength: 8 }), { maxLength: 4 }), (batches) => {
       using db = open();
-      const executor = new BatchExecutor(db, SQLITE_WRITES);
+      const executor = new BatchExecutor(db, WRITES);
       for (const batch of batches) {
         const { results } = executor.execute(batch.map(({ name }) => create(name)));
         assert.deepEqual(

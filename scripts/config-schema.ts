@@ -2,6 +2,7 @@ import * as v from 'valibot';
 import { apiTokenSchema } from '../src/access/config.ts';
 import { flagOf } from '../src/config/options/option.ts';
 import { type CodeKey, codeKeys, isOptionKey, optionOf, settingKeys } from '../src/config/options/options.ts';
+import { relationsSchema } from '../src/config/schema/relation-draft.ts';
 import { isRecord } from '../src/core/json.ts';
 import { deadAlertSchema, forwardSchema, scheduleSchema } from '../src/inbox/config.ts';
 import { sourceSchemas } from '../src/signatures/config.ts';
@@ -11,6 +12,7 @@ type JsonSchema = Readonly<Record<string, unknown>>;
 
 /** What the keys with plain data take. */
 const SCHEMAS: Readonly<Partial<Record<CodeKey, v.GenericSchema>>> = {
+  relations: relationsSchema,
   'api.tokens': v.record(v.string(), apiTokenSchema),
   'webhook.sources': v.record(v.string(), v.union(Object.values(sourceSchemas))),
   'webhook.forward': v.record(v.string(), v.union([v.string(), forwardSchema])),

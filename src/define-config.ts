@@ -1,6 +1,7 @@
 import type { ApiTokensConfig, ManagementUser } from './access/config.ts';
 import type { DoorSetup } from './app/load-config.ts';
 import type { Door, SettingKey, Settings } from './config/options/options.ts';
+import type { RelationsData } from './config/schema/declaration.ts';
 import type { GraphqlConfig, GraphqlContext } from './graphql/config.ts';
 import type { AlertsConfig, ForwardsConfig, HandlerSpec, SchedulesConfig } from './inbox/config.ts';
 import type { DeliveryHandler } from './inbox/delivery.ts';
@@ -25,6 +26,8 @@ type AllSettings = All<{ [K in SettingKey]: Setting<K, Written<Settings[K]> | un
 type Setups = { readonly [D in Door]?: { readonly setup?: DoorSetup } };
 
 interface Code<C> {
+  /** Relations by name, each served at its path of the REST door. */
+  readonly relations?: RelationsData;
   readonly api?: {
     /** Tokens for REST and GraphQL by name. */
     readonly tokens?: ApiTokensConfig;

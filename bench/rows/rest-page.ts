@@ -35,15 +35,13 @@ export const restPage: Row = {
       env: { SQLITE: sqliteDriver(bench.node).name },
     });
     const key = cursorKey(join(portico.folder, 'portico.db'));
-    const selection = { filters: [], order: defaultOrder([]) };
+    const list = JSON.stringify([[], defaultOrder([])]);
     const contenders = [
       {
         label: 'Portico',
         server: portico,
         requests: pages.map((page) =>
-          get(
-            `limit=${LIMIT}&cursor=${writeCursor(key, selection, { next: [page * LIMIT], backwards: false })}`,
-          ),
+          get(`limit=${LIMIT}&cursor=${writeCursor(key, list, { next: [page * LIMIT], backwards: false })}`),
         ),
       },
       {

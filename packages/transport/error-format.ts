@@ -54,6 +54,8 @@ export interface ErrorFormat {
    * strict handling.
    */
   contractStatus?(problem: HttpProblem, request: { readonly method: string }): number | undefined;
+  /** Whether refusals of requests for a target are problem details whatever the client accepts. */
+  hasProblems?(url: string): boolean;
 }
 
 /** The request that a refusal answers. */
@@ -82,12 +84,13 @@ export function refusal(format: ErrorFormat, error: unknown, request: RefusedReq
     'x-error-code': code,
     ...(isStrict ? STRICT_APPLIED : {}),
   };
-  if (!takesProblems(request.headers.accept)) {
+  const hasProblems = format.hasProblems?.(request.url) === true;
+  if (!hasProblems && !takesProblems(request.headers.accept)) {
     return { status, type: format.contentType, body: format.body(problem, request), headers };
   }
   const vary = isStrict ? 'accept, prefer' : 'accept';
   const body = problemDetails(problem, status);
-  return { status, type: PROBLEM_TYPE, body, headers: { ...headers, vary } };
+  return { status, type: PROBLEM_TYPE, body, headers: hasProblems ? headers : { ...headers, vary } };
 }
 
 /** Logs a failure as an error and a refusal at debug level. */

@@ -13,6 +13,8 @@ interface Reason {
   readonly detail: string;
   /** The location in the body, a JSON Pointer as a URI fragment: `#/email`. */
   readonly pointer?: string;
+  /** The query parameter. */
+  readonly parameter?: string;
 }
 
 /** The cause and further details of a problem. */

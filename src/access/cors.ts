@@ -67,19 +67,22 @@ const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS'];
 
 /**
  * Answers preflights of a door in a separate scope: a hook in the door's scope would exclude its routes from
- * the fast path. `addOptions` adds the door's replies to OPTIONS requests that are not preflights.
+ * the fast path. `addOptions` adds the door's replies to OPTIONS requests that are not preflights; `more` are
+ * the door's methods that others lack.
  */
 export function addPreflights(
   app: FastifyInstance,
   policy: CorsPolicy | undefined,
   addOptions: (scope: FastifyInstance) => void = () => {},
+  more: readonly string[] = [],
 ): void {
   if (policy === undefined) {
     addOptions(app);
     return;
   }
   const { origins, credentials = false, maxAge = DEFAULT_MAX_AGE } = policy.options;
-  const shared = { origin: [...origins], credentials, maxAge, methods: METHODS, strictPreflight: false };
+  const methods = [...METHODS, ...more];
+  const shared = { origin: [...origins], credentials, maxAge, methods, strictPreflight: false };
   app.register(async (scope) => {
     // Loaded only if CORS is configured.
     const { default: cors } = await import('@fastify/cors');

@@ -61,9 +61,12 @@ export class AccessPolicy implements AsyncDisposable {
     };
   }
 
-  /** Authorizes a request with one operation and sets `ctx.caller`. Throws or rejects with HttpProblem. */
-  authorize(ctx: RequestContext, need: Permission): MaybePromise<void> {
-    return whenReady(this.authenticate(ctx), () => this.authorizeOperation(ctx, need));
+  /**
+   * Authorizes a request with one operation, before its body is read, and sets `ctx.caller`. `relation` is
+   * the relation of the operation; undefined for users. Throws or rejects with HttpProblem.
+   */
+  authorize(ctx: RequestContext, need: Permission, relation?: string): MaybePromise<void> {
+    return whenReady(this.authenticate(ctx), () => this.authorizeOperation(ctx, need, relation));
   }
 
   /** Lets a request in; `authorizeOperation` judges its operations. Throws or rejects with HttpProblem. */
@@ -92,22 +95,24 @@ export class AccessPolicy implements AsyncDisposable {
   }
 
   /** Authorizes one operation of an authenticated request. Throws HttpProblem. */
-  authorizeOperation(ctx: RequestContext, need: Permission): void {
+  authorizeOperation(ctx: RequestContext, need: Permission, relation?: string): void {
     this.#refuseLate(need);
     const { required, scopes, challenges } = this.#options;
     if (!isRequired(required, need)) return;
     const { caller } = ctx;
     if (caller === undefined) throw challenges.missing;
     if (!this.#options.authentication.isValid(caller)) throw challenges.invalid;
-    const scope = scopes[need];
-    if (!caller.scopes.has(scope)) throw challenges.lacksScope(scope);
+    const scope = relation === undefined ? scopes[need] : `${relation}:${need}`;
+    if (!hasScope(caller, scope, relation && `*:${need}`)) throw challenges.lacksScope(scope);
   }
 
   /** Whether the caller of an authorized request also has a permission; unlike `authorize`, never throws. */
-  allows({ caller }: Pick<RequestContext, 'caller'>, need: Permission): boolean {
+  allows({ caller }: Pick<RequestContext, 'caller'>, need: Permission, relation?: string): boolean {
     const { required, scopes, authentication } = this.#options;
     if (!isRequired(required, need)) return true;
-    return caller !== undefined && authentication.isValid(caller) && caller.scopes.has(scopes[need]);
+    if (caller === undefined || !authentication.isValid(caller)) return false;
+    if (relation === undefined) return caller.scopes.has(scopes[need]);
+    return hasScope(caller, `${relation}:${need}`, `*:${need}`);
   }
 
   /** Whether a stream or WebSocket may continue, that is, its caller's credentials are still valid. */
@@ -166,6 +171,10 @@ export class AccessPolicy implements AsyncDisposable {
       throw error;
     }
   }
+}
+
+function hasScope({ scopes }: KnownCaller, scope: string, any: string | undefined): boolean {
+  return scopes.has(scope) || (any !== undefined && scopes.has(any));
 }
 
 interface PolicyParts {

@@ -28,7 +28,7 @@ import type { ApiSources } from '../management/options.ts';
 import type { SpringBootAdminOptions } from '../management/spring-boot-admin.ts';
 import { LocalUserFeed } from '../relations/events.ts';
 import { MemoryUserStore } from '../relations/user-stores.ts';
-import { restErrors } from '../rest/messages.ts';
+import { restErrorsWith } from '../rest/messages.ts';
 import { rest } from '../rest/rest.ts';
 import type { Database } from '../sql/database.ts';
 import { databaseCheck, writerCheck } from '../sql/open.ts';
@@ -103,10 +103,11 @@ function inMemory(maxUsers: number) {
 }
 
 /** Wires the REST door over the users of the database. */
-export function openRestDoor({ config, database, listener, apis, api }: AppContext): void {
+export function openRestDoor({ config, database, relations, listener, apis, api }: AppContext): void {
   const { users, userFeed: feed } = database();
   const options = settingsOf(config.settings, 'rest');
-  listener('rest', restErrors).register(rest, { ...options, users, feed, api });
+  const errors = restErrorsWith(new Set(relations.keys()));
+  listener('rest', errors).register(rest, { ...options, users, relations, feed, api });
   apis.doors.set('rest', async () => (await import('../rest/rest-api.ts')).restApi('', api));
 }
 

@@ -28,6 +28,7 @@ import {
   readHealthChecks,
   readHealthGroups,
 } from '../management/config.ts';
+import type { Relation } from '../relations/relation.ts';
 
 /** The inputs of the configuration. */
 export interface ConfigSource extends SettingsSource {
@@ -52,6 +53,8 @@ export interface Config {
   /** The sources of all values, highest precedence first. */
   readonly sources: readonly PropertySource[];
   readonly code: ConfigCode;
+  /** The declared relations. */
+  readonly relations: readonly Relation[];
   /** Absolute path of the configuration module; undefined if there is none. */
   readonly file: string | undefined;
   /**
@@ -87,9 +90,12 @@ interface ConfigCode {
  */
 export async function loadConfig({ check, ...source }: ConfigSource): Promise<Config> {
   const loaded = await loadSettings(source);
-  const { settings, broken, sources, module, secretFile, resolveSecret, wrongFlags } = loaded;
+  const { broken, sources, module, secretFile, resolveSecret, wrongFlags } = loaded;
   const { file, given, complete } = module;
   const problems = [...loaded.problems];
+  const place = { value: given.get('relations'), path: `${file?.name}: relations` };
+  const relations = await relationsOf(place, problems);
+  const settings = withScopes(loaded.settings, relations);
   const code = readModuleCode(given, file?.name ?? '', problems);
   if (file !== undefined) check?.(code, file.name, resolveSecret, problems, { settings, broken });
   if (complete) {
@@ -99,7 +105,24 @@ export async function loadConfig({ check, ...source }: ConfigSource): Promise<Co
     const isCall = problems.length === wrongFlags;
     throw new ConfigError(problems, undefined, isCall ? 'command line' : undefined);
   }
-  return { settings, sources, code, file: file?.path, secretFile, resolveSecret };
+  return { settings, sources, code, relations, file: file?.path, secretFile, resolveSecret };
+}
+
+/** Reads the relations; imports their reader only if there are any. */
+async function relationsOf(given: Given, problems: string[]): Promise<readonly Relation[]> {
+  if (given.value === undefined) return [];
+  const { readRelations } = await import('../config/schema/relations.ts');
+  return readRelations(given, problems);
+}
+
+/** Adds the scopes of relations to those that tokens may have. */
+function withScopes(settings: Settings, relations: readonly Relation[]): Settings {
+  if (relations.length === 0) return settings;
+  const scopes = ['*', ...relations.map(({ name }) => name)].flatMap((name) => [
+    `${name}:read`,
+    `${name}:write`,
+  ]);
+  return { ...settings, 'api.scopes': [...settings['api.scopes'], ...scopes] };
 }
 
 /**

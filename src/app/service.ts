@@ -108,6 +108,13 @@ export async function createService(config: Config, { logStream }: ServiceOption
       )
     : undefined;
   if (opened !== undefined) warnOfExposedFiles(settings, log);
+  const hasRelations = config.relations.length > 0 && settings.interfaces.includes('rest');
+  const relations = hasRelations ? await opened?.openRelations(config.relations) : undefined;
+  if (relations !== undefined && relations.undeclared.length > 0)
+    log.warn(
+      { undeclared: relations.undeclared },
+      'the database has columns or tables that no relation declares',
+    );
   const database = opened && (tracing?.database(opened, settings['database.url']) ?? opened);
   if (opened !== undefined) addWalGauge(metrics, opened);
   addDiskMetrics(metrics, dataFolder(settings['database.url'], database !== undefined));
@@ -136,6 +143,7 @@ export async function createService(config: Config, { logStream }: ServiceOption
     events: opening.use(createEvents(loggers.child('inbox'), metrics)),
     database: () => database ?? fail('no door was known to need a database'),
     openedDatabase: () => database,
+    relations: relations?.stores ?? new Map(),
     audit,
     tracing,
     backups,

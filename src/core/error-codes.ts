@@ -107,13 +107,37 @@ const USER_CODES = {
   },
   PRECONDITION_FAILED: {
     status: 412,
-    text: 'The user has a different version from the one in `If-Match`, or was changed after `If-Unmodified-Since`; nothing was written. Read it again.',
+    text: 'The user or row has a different version from the one in `If-Match`, or was changed after `If-Unmodified-Since`; nothing was written. Read it again.',
   },
   PRECONDITION_REQUIRED: {
     status: 428,
-    text: 'An update or a deletion needs `If-Match` with the ETag of the user, because `REST_REQUIRE_IF_MATCH` is on; send it.',
+    text: 'An update or a deletion needs `If-Match` with the ETag of the user or row, because `REST_REQUIRE_IF_MATCH` is on; send it.',
   },
   SLOW_SUBSCRIBER: { text: 'A subscriber fell too far behind; subscribe again and read what it missed.' },
+} as const satisfies ErrorEntries;
+
+/** Codes of operations on the rows of relations. */
+const RELATION_CODES = {
+  INVALID_ROW: {
+    status: 400,
+    text: 'A row does not fit the columns of its relation; correct what `errors` names, each with its place.',
+  },
+  TAKEN: {
+    status: 409,
+    text: 'Another row has the same values in the named columns, which must be unique; change them or that row.',
+  },
+  REFERENCE_MISSING: {
+    status: 409,
+    text: 'The row that the named columns refer to does not exist; create it first or name another one.',
+  },
+  REFERENCED: {
+    status: 409,
+    text: 'Rows of the named relation refer to the row; remove or change them first.',
+  },
+  LIMIT_EXCEEDED: {
+    status: 400,
+    text: 'The request exceeds the limit that the message names; send less.',
+  },
 } as const satisfies ErrorEntries;
 
 /** Codes of authentication and authorization, at every door that requires credentials. */
@@ -359,7 +383,7 @@ const MANAGEMENT_CODES = {
   NO_METER: { status: 404, text: 'There is no such meter, or none with these tags; list the names first.' },
   NOT_FOUND: {
     status: 404,
-    text: 'There is no such endpoint, or it is not exposed; see the index of endpoints.',
+    text: 'There is no such endpoint or row, or it is not exposed; see the index of endpoints, or the list of the relation.',
   },
   PARAMETER: { status: 400, text: 'A parameter is missing or given twice; give it once.' },
   SPRING_BOOT_ADMIN: {
@@ -397,6 +421,7 @@ export const ERROR_CODES = {
   ...START_CODES,
   ...DATABASE_CODES,
   ...USER_CODES,
+  ...RELATION_CODES,
   ...ACCESS_CODES,
   ...IMPORT_CODES,
   ...DOOR_CODES,

@@ -33,7 +33,7 @@ export interface UserSelection {
 }
 
 /** A user's values of the fields of an order, texts folded. */
-export type SortKeys = readonly (string | number)[];
+export type SortKeys = readonly (string | number | null)[];
 
 /** A page of a list. */
 export interface UserPageRequest extends UserSelection {
@@ -102,23 +102,28 @@ interface CursorPosition {
 /** Length of a signature, in bytes. */
 const SIGNATURE = 16;
 
+/** What tells a list from others: its filters and its order. */
+function listOf({ filters, order }: UserSelection): string {
+  return JSON.stringify([filters, order]);
+}
+
 /**
- * Writes a cursor: the position, and a signature with the key of the database that also covers the filters
- * and the order, so that a cursor is valid for one list only.
+ * Writes a cursor: the position, and a signature with the key of the database that also covers the list, so
+ * that a cursor is valid for one list only.
  */
-export function writeCursor(key: Uint8Array, selection: UserSelection, position: CursorPosition): string {
+export function writeCursor(key: Uint8Array, list: string, position: CursorPosition): string {
   const payload = Buffer.from(JSON.stringify([Number(position.backwards), ...position.next]));
-  return Buffer.concat([sign(key, selection, payload), payload]).toString('base64url');
+  return Buffer.concat([sign(key, list, payload), payload]).toString('base64url');
 }
 
 /** Reads a cursor that `writeCursor` made for the same list. Throws HttpProblem for any other text. */
-function readCursor(key: Uint8Array, selection: UserSelection, cursor: string): CursorPosition {
+export function readCursor(key: Uint8Array, list: string, cursor: string): CursorPosition {
   const bytes = Buffer.from(cursor, 'base64url');
   const payload = bytes.subarray(SIGNATURE);
   const isOurs =
     bytes.length > SIGNATURE &&
     bytes.toString('base64url') === cursor &&
-    timingSafeEqual(bytes.subarray(0, SIGNATURE), sign(key, selection, payload));
+    timingSafeEqual(bytes.subarray(0, SIGNATURE), sign(key, list, payload));
   if (!isOurs) {
     throw new HttpProblem(
       400,
@@ -130,8 +135,7 @@ function readCursor(key: Uint8Array, selection: UserSelection, cursor: string): 
   return { next, backwards: backwards === 1 };
 }
 
-function sign(key: Uint8Array, { filters, order }: UserSelection, payload: Uint8Array): Buffer {
-  const list = JSON.stringify([filters, order]);
+function sign(key: Uint8Array, list: string, payload: Uint8Array): Buffer {
   return createHmac('sha256', key).update(`${list}\n`).update(payload).digest().subarray(0, SIGNATURE);
 }
 
@@ -302,11 +306,11 @@ export interface UserPageAround extends UserListPage {
 /** Reads the requested page. Fails with HttpProblem. */
 export function readUserPage(lists: UserLists, asked: ListParameters): MaybePromise<UserPageAround> {
   return whenReady(lists.cursorKey(), (key) => {
-    const at = asked.cursor === undefined ? undefined : readCursor(key, asked, asked.cursor);
+    const at = asked.cursor === undefined ? undefined : readCursor(key, listOf(asked), asked.cursor);
     const page = explained(asked, () =>
       lists.page({ ...asked, next: at?.next, backwards: at?.backwards ?? false }),
     );
-    return whenReady(page, (found) => ({ ...found, ...around(asked, at, found, key) }));
+    return whenReady(page, (found) => ({ ...found, ...around(key, listOf(asked), at, found) }));
   });
 }
 
@@ -315,14 +319,15 @@ export function countUsers(lists: UserLists, asked: ListParameters): MaybePromis
   return explained(asked, () => lists.count(asked.filters));
 }
 
-function around(
-  asked: ListParameters,
-  at: CursorPosition | undefined,
-  { first, last, more }: UserListPage,
+/** The cursors around a page of a list that began at a position. */
+export function around(
   key: Uint8Array,
+  list: string,
+  at: CursorPosition | undefined,
+  { first, last, more }: Pick<UserListPage, 'first' | 'last' | 'more'>,
 ): Pick<UserPageAround, 'isFirst' | 'next' | 'prev'> {
   const backwards = at?.backwards ?? false;
-  const cursor = (position: CursorPosition) => writeCursor(key, asked, position);
+  const cursor = (position: CursorPosition) => writeCursor(key, list, position);
   return {
     isFirst: at === undefined,
     next: last !== undefined && (backwards || more) ? cursor({ next: last, backwards: false }) : undefined,

@@ -117,7 +117,11 @@ export function totalHeaders(total: number): Readonly<Record<string, string>> {
 }
 
 /** Links to the next, previous and first page (RFC 8288). */
-function linksOf({ given }: ListParameters, { isFirst, next, prev }: UserPageAround, path: string): string {
+export function linksOf(
+  { given }: Pick<ListParameters, 'given'>,
+  { isFirst, next, prev }: Pick<UserPageAround, 'isFirst' | 'next' | 'prev'>,
+  path: string,
+): string {
   const link = (rel: string, cursor?: string) => {
     const position = cursor === undefined ? [] : [['cursor', cursor] as const];
     const query = new URLSearchParams([...given, ...position] as [string, string][]).toString();

@@ -11,7 +11,6 @@ import {
 } from '@portico/transport';
 import {
   type IdempotencyKey,
-  type IdempotentOutcome,
   type NewUser,
   readNewUser,
   userProblem,
@@ -111,11 +110,27 @@ export const restErrors: ErrorFormat = {
     ),
 };
 
+/** Formats the refusals of a door that also has relations: theirs are problem details. */
+export function restErrorsWith(relations: ReadonlySet<string>, prefix = ''): ErrorFormat {
+  if (relations.size === 0) return restErrors;
+  return {
+    ...restErrors,
+    hasProblems: (url) => relations.has(/^\/([^/?]*)/.exec(url.slice(prefix.length))?.[1] ?? ''),
+  };
+}
+
 // Created once, because the stack of a refusal is not used.
 /** The refusal of an unknown path. */
 export const NO_ROUTE = new HttpProblem(404, 'NO_ROUTE', 'No resource has this path');
 /** The refusal of an unknown user. */
 export const NO_SUCH_USER = new HttpProblem(404, 'USER_NOT_FOUND', 'There is no user with this id');
+
+/** The refusal of a write without a condition. */
+export const NEEDS_IF_MATCH = new HttpProblem(
+  428,
+  'PRECONDITION_REQUIRED',
+  'A write needs If-Match with the ETag of what it changes',
+);
 
 /** The refusal of a method that a resource does not accept; `allow` lists the accepted methods. */
 export function methodNotAllowed(allow: string): HttpProblem {
@@ -135,16 +150,25 @@ const RESOURCES: Readonly<Record<string, readonly [bare: string, withId: string]
 
 /**
  * The methods that the resource of a request target accepts, for a request that matched no endpoint.
- * Undefined for an unknown first segment (CONTRACT.md#errors) or a path deeper than the contract's. A known
+ * `relations` are the names of declared ones. Undefined for an unknown first segment (CONTRACT.md#errors) or a path deeper than the contract's. A known
  * resource gets an empty reply (CONTRACT.md#rest-routes, second rule).
  */
-export function allowedOf(target: string): string | undefined {
+export function allowedOf(target: string, relations = NO_RELATIONS): string | undefined {
   const path = target.split('?', 1)[0] ?? '/';
   const [, first = '', second = '', ...deeper] = decode(path).split('/');
-  const resource = Object.hasOwn(RESOURCES, first) ? RESOURCES[first] : undefined;
+  const resource = Object.hasOwn(RESOURCES, first)
+    ? RESOURCES[first]
+    : relations.has(first)
+      ? RELATION
+      : undefined;
   if (resource === undefined || deeper.some((segment) => segment !== '')) return undefined;
   return second === '' ? resource[0] : resource[1];
 }
+
+const NO_RELATIONS: ReadonlySet<string> = new Set();
+
+/** The methods of a relation and of its rows. */
+const RELATION = ['GET, HEAD, POST, OPTIONS', 'GET, HEAD, PATCH, PUT, DELETE, OPTIONS'] as const;
 
 function decode(path: string): string {
   try {
@@ -282,11 +306,11 @@ function digestOf({ id }: KnownCaller): string {
   return createHash('sha256').update(JSON.stringify(id)).digest('base64url');
 }
 
-/** The created user of an outcome. Throws HttpProblem. */
-export function createdOf(
-  outcome: IdempotentOutcome,
-): Extract<IdempotentOutcome, { readonly is: 'created' }> {
-  if (outcome.is === 'created') return outcome;
+/** The kept outcome of a create with a key. Throws HttpProblem if there is none. */
+export function keptOf<T extends { readonly is: string }>(
+  outcome: T | { readonly is: 'reused' | 'running' },
+): Extract<T, { readonly is: 'created' }> {
+  if (outcome.is === 'created') return outcome as Extract<T, { readonly is: 'created' }>;
   if (outcome.is === 'reused') {
     throw new HttpProblem(
       422,

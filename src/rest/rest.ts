@@ -6,9 +6,10 @@ import type { ApiOptions } from '../access/open-policy.ts';
 import type { AccessPolicy } from '../access/policy.ts';
 import { defaultsOf } from '../config/options/options.ts';
 import type { UserEventFeed } from '../relations/events.ts';
+import type { RowStores } from '../relations/rows/rows.ts';
 import type { DatabaseUserStore } from '../relations/user-stores.ts';
 import { changeReplies } from './change-feed.ts';
-import { allowedOf, JSON_TYPE, methodNotAllowed, NO_ROUTE, restErrors } from './messages.ts';
+import { allowedOf, JSON_TYPE, methodNotAllowed, NO_ROUTE, restErrorsWith } from './messages.ts';
 import { userEndpoints } from './users.ts';
 
 /** The options of the REST door. */
@@ -22,6 +23,8 @@ export interface RestOptions {
   readonly idempotencyHours?: number;
   /** Largest import in bytes; default 4 GiB. */
   readonly maxImportBytes?: number;
+  /** The rows of declared relations; default none. */
+  readonly relations?: RowStores | undefined;
   /** The changes of users; without it GET /users offers no event stream. */
   readonly feed?: UserEventFeed | undefined;
   /** Maximum concurrent event streams; default 1,000. */
@@ -43,6 +46,7 @@ export const rest: FastifyPluginAsync<RestOptions> = async (
     requireIfMatch = DEFAULTS.requireIfMatch,
     idempotencyHours = DEFAULTS.idempotencyHours,
     maxImportBytes = DEFAULTS.maxImportBytes,
+    relations = new Map(),
     feed,
     maxStreams = DEFAULTS.maxStreams,
     api,
@@ -66,9 +70,11 @@ export const rest: FastifyPluginAsync<RestOptions> = async (
   });
   readRawBodies(app, bodyBudget);
   app.setNotFoundHandler(notFound);
-  addPreflights(app, cors);
+  addPreflights(app, cors, undefined, relations.size === 0 ? [] : ['PATCH']);
+  const names = new Set(relations.keys());
+  const errors = restErrorsWith(names, app.prefix);
   app.setErrorHandler((error, request, reply) =>
-    request.is404 ? notFound(request, reply) : sendProblem(restErrors, error, request, reply),
+    request.is404 ? notFound(request, reply) : sendProblem(errors, error, request, reply),
   );
 
   // A trailing slash makes no difference.
@@ -80,12 +86,36 @@ export const rest: FastifyPluginAsync<RestOptions> = async (
     addEndpoint(app, 'DELETE', `/delete/:id${slash}`, remove);
   }
 
+  if (relations.size > 0) {
+    const { relationEndpoints } = await import('./relations.ts');
+    const options = {
+      prefix: app.prefix,
+      requireIfMatch,
+      idempotencyHours,
+      policy,
+      cors,
+      relations: new Map(Array.from(relations, ([name, { relation }]) => [name, relation])),
+      cursorKey: () => users.lists.cursorKey(),
+    };
+    for (const [name, store] of relations) {
+      const endpoints = relationEndpoints(store, options);
+      for (const slash of ['', '/']) {
+        addEndpoint(app, 'GET', `/${name}${slash}`, endpoints.list);
+        addEndpoint(app, 'POST', `/${name}${slash}`, endpoints.create);
+        addEndpoint(app, 'GET', `/${name}/:key${slash}`, endpoints.read);
+        addEndpoint(app, 'PATCH', `/${name}/:key${slash}`, endpoints.change);
+        addEndpoint(app, 'PUT', `/${name}/:key${slash}`, endpoints.put);
+        addEndpoint(app, 'DELETE', `/${name}/:key${slash}`, endpoints.remove);
+      }
+    }
+  }
+
   function notFound(request: FastifyRequest, reply: FastifyReply): FastifyReply {
-    const allow = allowedOf(request.url.slice(app.prefix.length));
+    const allow = allowedOf(request.url.slice(app.prefix.length), names);
     if (cors !== undefined) addFields(reply, cors.fieldsFor(request.headers.origin));
     if (allow !== undefined && request.method === 'OPTIONS') {
       return addFields(reply, { allow }).type(JSON_TYPE).send('');
     }
-    return sendProblem(restErrors, allow === undefined ? NO_ROUTE : methodNotAllowed(allow), request, reply);
+    return sendProblem(errors, allow === undefined ? NO_ROUTE : methodNotAllowed(allow), request, reply);
   }
 };

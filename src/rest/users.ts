@@ -24,7 +24,6 @@ import { askedImport, type ImportOptions, importer } from './bulk.ts';
 import { askedExport, exporter, listHead, listPage, totalHeaders, userLister } from './lists.ts';
 import {
   CREATED,
-  createdOf,
   createKey,
   data,
   done,
@@ -32,8 +31,10 @@ import {
   isMergePatch,
   JSON_TYPE,
   json,
+  keptOf,
   listValidators,
   methodNotAllowed,
+  NEEDS_IF_MATCH,
   NO_SUCH_USER,
   notModified,
   readUserBody,
@@ -187,7 +188,7 @@ function createUser({ users, prefix, idempotencyHours, policy }: UserEndpointOpt
     const user = readUserBody(ctx);
     if (key !== undefined) {
       return accepted(users.createOnce(user, key)).then((outcome) => {
-        const { id, version } = createdOf(outcome);
+        const { id, version } = keptOf(outcome);
         return created(ctx, user, id, version);
       });
     }
@@ -282,11 +283,4 @@ const CHANGED_MEANWHILE = new HttpProblem(
   412,
   'PRECONDITION_FAILED',
   'The user has been changed since; read it again',
-);
-
-/** The refusal of a write without a condition. */
-const NEEDS_IF_MATCH = new HttpProblem(
-  428,
-  'PRECONDITION_REQUIRED',
-  'A write needs If-Match with the ETag of the user',
 );

@@ -4,11 +4,20 @@ import type { MaybePromise } from '../core/scheduler.ts';
 import type { Inbox } from '../inbox/inbox.ts';
 import type { DeliveryLog } from '../inbox/operations.ts';
 import type { EventLimits, UserEventFeed, UserEventLog } from '../relations/events.ts';
+import type { Relation } from '../relations/relation.ts';
+import type { RowStores } from '../relations/rows/rows.ts';
 import type { DatabaseUserStore } from '../relations/user-stores.ts';
 import type { DatabaseObserver } from './batch-queue.ts';
 import type { UserIndexOptions } from './list-sql.ts';
 import type { HeldWal } from './sqlite-writer/checkpointer.ts';
 import type { ApiTokens } from './stores/access-stores.ts';
+
+/** The rows of declared relations. */
+interface OpenRelations {
+  readonly stores: RowStores;
+  /** Columns and tables of relations that no longer are declared: `books.subtitle`, `loans`. */
+  readonly undeclared: readonly string[];
+}
 
 /** A process that has opened the database. */
 interface DatabaseProcess {
@@ -34,6 +43,8 @@ export interface Database extends AsyncDisposable {
   /** The processes that have opened this database, including this one; absent if there can be only one. */
   processes?(): Promise<readonly DatabaseProcess[]>;
   readonly audit: AuditStore;
+  /** Makes the additive steps that the tables of relations need, and opens their rows; called once. Fails with DatabaseOpenError. */
+  openRelations(relations: readonly Relation[]): Promise<OpenRelations>;
   /** Reads one row from each table that the doors use; throws or rejects if the engine does not answer. */
   ping(): MaybePromise<void>;
   /**

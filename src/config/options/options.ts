@@ -115,6 +115,11 @@ const tree = {
         help: 'Schema migration at the start; when false, the start refuses a schema that is not up to date ("portico migrate" updates it). --no-migrate is short for false.',
       }),
     },
+    relations: inModule({
+      json: true,
+      shape: '{ [name]: { columns: { [name]: { type, ... } }, key, unique, indexes } }',
+      help: 'Relations by name, each served at `/<name>` of the REST door: columns with their types, a key, unique columns and indexes. [RELATIONS.md](RELATIONS.md) describes them. Plain data, so also allowed in .json.',
+    }),
     backup: {
       every: text({
         env: 'BACKUP_EVERY',

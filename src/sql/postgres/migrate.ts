@@ -124,7 +124,7 @@ const INTERVAL = 50;
  * Runs `work` under the migration lock, without timeouts for its statements. Processes poll for the lock,
  * because a concurrent index build would wait for a statement that waits for the lock.
  */
-async function withMigrationLock<T>(connection: Connection, work: () => Promise<T>): Promise<T> {
+export async function withMigrationLock<T>(connection: Connection, work: () => Promise<T>): Promise<T> {
   const set = (values: readonly unknown[]) =>
     connection.run(
       { text: `SELECT set_config('statement_timeout', $1, false), set_config('lock_timeout', $2, false)` },

@@ -7,7 +7,7 @@ import { checkReplica, connector, onFirst } from '../postgres-pool/connector.ts'
 import { Server } from '../postgres-pool/server.ts';
 import { apiTokens, auditStore } from '../stores/access-stores.ts';
 import { deliveryLog } from '../stores/delivery-log.ts';
-import { migrate, pendingMigrations } from './migrate.ts';
+import { migrate, pendingMigrations, withMigrationLock } from './migrate.ts';
 import { Notifier, PROCESSES } from './notifier.ts';
 import { postgresSql } from './sql.ts';
 import { PostgresUserEventLog } from './user-event-log.ts';
@@ -63,6 +63,7 @@ export async function openPostgres(url: string, options: OpenOptions): Promise<D
     },
   });
   const sql = postgresSql(server, observer);
+  let rows: AsyncDisposable | undefined;
   const inbox = postgresInbox(server, notifier, observer);
   return {
     users,
@@ -74,6 +75,22 @@ export async function openPostgres(url: string, options: OpenOptions): Promise<D
       awaitEarlier: () => awaitEarlierWriters(server),
       onReplayed: () => notifier.notify('work'),
     }),
+    async openRelations(relations) {
+      const [{ postgresRows }, { prepareRelations }, { postgresSession }] = await Promise.all([
+        import('../relations/postgres.ts'),
+        import('../schema/migrate.ts'),
+        import('../schema/postgres-session.ts'),
+      ]);
+      const mode = mayMigrate ? 'additive' : 'never';
+      const undeclared = await onFirst(url, (connection) =>
+        withMigrationLock(connection, async () =>
+          prepareRelations(postgresSession(connection), relations, mode),
+        ),
+      );
+      const opened = postgresRows(relations, { server, reads, observer });
+      rows = opened;
+      return { stores: opened.stores, undeclared };
+    },
     apiTokens: apiTokens(sql),
     async processes() {
       const rows = await server.readAlone({ text: PROCESSES }, []);
@@ -92,7 +109,7 @@ export async function openPostgres(url: string, options: OpenOptions): Promise<D
     async [Symbol.asyncDispose]() {
       userFeed[Symbol.dispose]();
       await retention?.[Symbol.asyncDispose]();
-      await Promise.all([users, inbox].map((each) => each[Symbol.asyncDispose]()));
+      await Promise.all([users, inbox, rows].map((each) => each?.[Symbol.asyncDispose]()));
       await Promise.all([notifier, reads, server].map((each) => each[Symbol.asyncDispose]()));
     },
   };

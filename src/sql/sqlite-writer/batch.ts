@@ -1,7 +1,8 @@
 import type { DatabaseSync, SQLInputValue, SQLOutputValue, StatementSync } from 'node:sqlite';
+import { GenerationalCache } from '../../core/generational-cache.ts';
 import type { BatchResult, WriteResult } from '../batch-queue.ts';
 
-/** One statement of a write, by its name in the registry, with its values. */
+/** One statement of a write, by its name in the registry or as SQL, with its values. */
 export interface Step {
   readonly statement: string;
   readonly values: readonly SQLInputValue[];
@@ -44,6 +45,9 @@ export interface Programs {
 /** SQLITE_IOERR_FSYNC and SQLITE_IOERR_DIR_FSYNC (sqlite.org/rescode.html). */
 const FSYNC_FAILED: ReadonlySet<unknown> = new Set([1034, 1290]);
 
+/** Maximum size of the texts of prepared statements that are not in the registry, in bytes. */
+const MAX_TEXTS = 1024 * 1024;
+
 /**
  * Runs batches of writes on one connection, one transaction per batch. If a write fails, the batch is rolled
  * back and run again with a savepoint per write, so that only the failing write fails. The caller closes the
@@ -53,6 +57,8 @@ export class BatchExecutor {
   readonly #db: DatabaseSync;
   readonly #steps: Map<string, RunStep>;
   readonly #rare: WriteRegistry['rare'];
+  /** The statements that were given as SQL. */
+  readonly #texts = new GenerationalCache<RunStep>(MAX_TEXTS);
   readonly #programs: Programs;
   readonly #begin: StatementSync;
   readonly #commit: StatementSync;
@@ -135,19 +141,20 @@ export class BatchExecutor {
 
   #run(steps: Write): StepRows {
     const rows = steps.map(({ statement, values }) =>
-      (this.#steps.get(statement) ?? this.#prepare(statement))(values),
+      (this.#steps.get(statement) ?? this.#texts.get(statement) ?? this.#prepare(statement))(values),
     );
     // An empty write is a health check: only a page in the WAL proves that the file is writable.
     if (steps.length === 0) this.#touch.run();
     return rows;
   }
 
-  /** Prepares a rare statement. */
-  #prepare(name: string): RunStep {
-    const sql = this.#rare[name];
-    if (sql === undefined) throw new Error(`No statement of the registry is named ${name}`);
+  /** Prepares a rare statement, or one that is given as SQL: the names of the registry have no spaces. */
+  #prepare(statement: string): RunStep {
+    const sql = this.#rare[statement] ?? (statement.includes(' ') ? statement : undefined);
+    if (sql === undefined) throw new Error(`No statement of the registry is named ${statement}`);
     const step = prepareStep(this.#db, sql);
-    this.#steps.set(name, step);
+    if (sql === statement) this.#texts.set(sql, step, sql.length);
+    else this.#steps.set(statement, step);
     return step;
   }
 

@@ -11,7 +11,7 @@ import { openInlineWriter, openThreadWriter, type Writer } from '../sqlite-write
 import { apiTokens, auditStore } from '../stores/access-stores.ts';
 import { deliveryLog } from '../stores/delivery-log.ts';
 import { OpenedFiles, openReadConnection, openWriteConnection, readRow } from './connection.ts';
-import { migrate, openFailure, pendingMigrations, requireAccess } from './migrate.ts';
+import { migrate, openFailure, opening, pendingMigrations, requireAccess } from './migrate.ts';
 import { openReader, type Reader } from './reader.ts';
 import { lockForService } from './service-lock.ts';
 import { sqliteSql } from './sql.ts';
@@ -99,6 +99,25 @@ export function openSqlite(file: string, options: OpenOptions = {}): Database {
         // Concurrent changes share one commit.
         maxChanges: Number.POSITIVE_INFINITY,
       }),
+      async openRelations(relations) {
+        const [{ sqliteRows }, { prepareRelations }, { sqliteSession }] = await Promise.all([
+          import('../relations/sqlite.ts'),
+          import('../schema/migrate.ts'),
+          import('../schema/sqlite-session.ts'),
+        ]);
+        const prepare = (db: DatabaseSync) =>
+          prepareRelations(sqliteSession(db), relations, mayMigrate ? 'additive' : 'never');
+        const undeclared = await opening(file, () => {
+          if (file === ':memory:') return prepare(reads);
+          // Its steps run synchronously, so the connection is open until they end.
+          using db = openWriteConnection(file);
+          return prepare(db);
+        });
+        return {
+          stores: sqliteRows(relations, { reads, writes: writer.queue, snapshot, reader }),
+          undeclared,
+        };
+      },
       apiTokens: apiTokens(sql),
       audit: auditStore(sql),
       ping() {

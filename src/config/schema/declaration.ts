@@ -1,0 +1,257 @@
+/** A JSON value. */
+export type Json = null | boolean | number | string | readonly Json[] | { readonly [name: string]: Json };
+
+/** The options of most columns; a column is required unless it is nullable or has a default. */
+interface ColumnOptions<T> {
+  readonly nullable?: boolean;
+  readonly default?: T;
+  /** Whether no two rows have the same value. */
+  readonly unique?: boolean;
+  /** The former name of the column, once it is renamed. */
+  readonly was?: string;
+}
+
+interface Bounds<T> {
+  readonly min?: T;
+  readonly max?: T;
+}
+
+/** The options of each type of columns, as a module or a JSON file writes them beside `type`. */
+interface OptionsByType {
+  /** Numbers the rows, and uses no number again. `open` also takes a given number. */
+  readonly serial: { readonly open?: boolean; readonly was?: string };
+  /** A whole number that every double holds, |n| < 2^53. */
+  readonly integer: ColumnOptions<number> & Bounds<number>;
+  /** A whole number of 64 bits; a text in JSON. */
+  readonly bigint: ColumnOptions<string> & Bounds<string>;
+  /** An exact number of at most 18 digits, `scale` of them after the point; a text in JSON. */
+  readonly decimal: ColumnOptions<string> &
+    Bounds<string> & { readonly precision: number; readonly scale: number };
+  /** A double. */
+  readonly number: ColumnOptions<number> & Bounds<number>;
+  readonly boolean: ColumnOptions<boolean>;
+  /** `max` counts characters, by default 65,536. `fold` compares A to Z in either case. */
+  readonly text: ColumnOptions<string> & { readonly max?: number; readonly fold?: boolean };
+  readonly date: ColumnOptions<string>;
+  /** A time in UTC with milliseconds. */
+  readonly timestamp: ColumnOptions<string>;
+  /** Default `'v7'` as the only column of a key. */
+  readonly uuid: ColumnOptions<string>;
+  readonly enum: ColumnOptions<string> & { readonly values: readonly string[] };
+  /** `maxBytes` counts the compact text in UTF-8, by default 65,536. No filter or order takes it. */
+  readonly json: ColumnOptions<Json> & { readonly maxBytes?: number };
+  /** Base64 in JSON; `max` counts bytes, by default 1 MiB. */
+  readonly bytes: ColumnOptions<string> & { readonly max?: number };
+  /**
+   * The key of a row of another relation. `author` is the column `author_id`; `columns` names others, one for
+   * each column of the key. The other relation finds these rows by `inverse`, by default the name of theirs.
+   */
+  readonly reference: ColumnOptions<string | number> & {
+    readonly to: string;
+    readonly columns?: readonly string[];
+    readonly inverse?: string;
+    readonly onDelete?: 'restrict' | 'cascade' | 'null';
+  };
+}
+
+type Type = keyof OptionsByType;
+
+/** A column as data. */
+export type ColumnData = { [T in Type]: { readonly type: T } & OptionsByType[T] }[Type];
+
+/** A relation as data. */
+export interface RelationData {
+  /** The singular of the name. */
+  readonly one?: string;
+  /** Default: the name. */
+  readonly table?: string;
+  /** The former name of the table, once it is renamed. */
+  readonly was?: string;
+  readonly columns: Readonly<Record<string, ColumnData>>;
+  /** Default: `id`, which is a serial unless it is declared. */
+  readonly key?: readonly string[];
+  readonly unique?: readonly (readonly string[])[];
+  readonly indexes?: readonly (readonly string[])[];
+  /** Whether changes are recorded. Default: true. */
+  readonly changes?: boolean;
+}
+
+/** Relations by name. */
+export type RelationsData = Readonly<Record<string, RelationData>>;
+
+/** The options, with an error at each unknown one. */
+type Known<O, All> = O & { readonly [K in Exclude<keyof O, keyof All>]: never };
+
+type Built<T extends Type, O> = { readonly type: T } & O;
+
+/** A builder makes the data of a column; its only work is the type. */
+function builder<T extends Exclude<Type, 'decimal' | 'enum' | 'reference'>>(type: T) {
+  return <const O extends OptionsByType[T] = object>(options?: Known<O, OptionsByType[T]>): Built<T, O> => ({
+    type,
+    ...(options as O),
+  });
+}
+
+export const serial = builder('serial');
+export const integer = builder('integer');
+export const bigint = builder('bigint');
+export const number = builder('number');
+export const boolean = builder('boolean');
+export const text = builder('text');
+export const date = builder('date');
+export const timestamp = builder('timestamp');
+export const uuid = builder('uuid');
+export const json = builder('json');
+export const bytes = builder('bytes');
+
+/** The options besides those that a builder takes as parameters. */
+type Rest<T extends Type, K extends string> = Omit<OptionsByType[T], K>;
+
+export function decimal<const P extends number, const S extends number, const O extends DecimalRest = object>(
+  precision: P,
+  scale: S,
+  options?: Known<O, DecimalRest>,
+): Built<'decimal', O & { readonly precision: P; readonly scale: S }> {
+  return { type: 'decimal', precision, scale, ...(options as O) };
+}
+type DecimalRest = Rest<'decimal', 'precision' | 'scale'>;
+
+/** One of several texts. The type is `enum`, a reserved word. */
+export function oneOf<const V extends readonly string[], const O extends EnumRest = object>(
+  values: V,
+  options?: Known<O, EnumRest>,
+): Built<'enum', O & { readonly values: V }> {
+  return { type: 'enum', values, ...(options as O) };
+}
+type EnumRest = Rest<'enum', 'values'>;
+
+export function reference<const To extends string, const O extends ReferenceRest = object>(
+  to: To,
+  options?: Known<O, ReferenceRest>,
+): Built<'reference', O & { readonly to: To }> {
+  return { type: 'reference', to, ...(options as O) };
+}
+type ReferenceRest = Rest<'reference', 'to'>;
+
+/** A configuration with relations. */
+interface Declared {
+  readonly relations: RelationsData;
+}
+
+type Columns<R extends RelationsData, N extends keyof R> = R[N]['columns'];
+
+/** The names of the columns of a key. */
+type Key<R extends RelationsData, N extends keyof R> = R[N] extends {
+  readonly key: infer K extends readonly string[];
+}
+  ? K
+  : readonly ['id'];
+
+/** The names of a reference's columns, in the order of the target's key. */
+type ReferenceColumns<Name extends string, C> = C extends {
+  readonly columns: infer All extends readonly string[];
+}
+  ? All
+  : readonly [`${Name}_id`];
+
+/** The columns that references make, each with the reference. */
+type ReferenceFields<R extends RelationsData, N extends keyof R> = {
+  [K in keyof Columns<R, N> & string as Columns<R, N>[K] extends { readonly type: 'reference' }
+    ? Exclude<ReferenceColumns<K, Columns<R, N>[K]>[number], keyof Columns<R, N>>
+    : never]: Columns<R, N>[K];
+};
+
+type PlainFields<R extends RelationsData, N extends keyof R> = {
+  [K in keyof Columns<R, N> as Columns<R, N>[K] extends { readonly type: 'reference' } ? never : K]: Columns<
+    R,
+    N
+  >[K];
+};
+
+type Implicit<R extends RelationsData, N extends keyof R> = R[N] extends { readonly key: readonly string[] }
+  ? unknown
+  : 'id' extends keyof Columns<R, N>
+    ? unknown
+    : { readonly id: { readonly type: 'serial' } };
+
+/** All columns of a row by name, each with its data or that of the reference that makes it. */
+type Fields<R extends RelationsData, N extends keyof R> = PlainFields<R, N> &
+  ReferenceFields<R, N> &
+  Implicit<R, N>;
+
+type Nullable<C, T> = C extends { readonly nullable: true } ? T | null : T;
+
+/** The value of a column in JSON; `At` is the place of a reference's column in the target's key. */
+type ValueOf<R extends RelationsData, C, Name extends string> = C extends {
+  readonly type: 'serial' | 'integer' | 'number';
+}
+  ? number
+  : C extends { readonly type: 'boolean' }
+    ? boolean
+    : C extends { readonly type: 'enum'; readonly values: infer V extends readonly string[] }
+      ? V[number]
+      : C extends { readonly type: 'json' }
+        ? Json
+        : C extends { readonly type: 'reference'; readonly to: infer To extends keyof R }
+          ? KeyValue<R, To, PlaceOf<C, Name>>
+          : string;
+
+/** The place of a column among those of its reference, as the name of an array's index. */
+type PlaceOf<C, Name extends string> = C extends { readonly columns: infer All extends readonly string[] }
+  ? { [I in keyof All]: All[I] extends Name ? I : never }[number]
+  : '0';
+
+type KeyValue<R extends RelationsData, N extends keyof R, At> = At extends keyof Key<R, N>
+  ? Key<R, N>[At] extends infer Name extends string
+    ? Name extends keyof Fields<R, N>
+      ? ValueOf<R, Fields<R, N>[Name], Name>
+      : string | number
+    : never
+  : never;
+
+type Flat<T> = { [K in keyof T]: T[K] };
+
+type RowOf<R extends RelationsData, N extends keyof R> = {
+  readonly [K in keyof Fields<R, N>]: Nullable<Fields<R, N>[K], ValueOf<R, Fields<R, N>[K], K & string>>;
+};
+
+/** Whether a column may be left out of a new row. */
+type IsOptional<C, K, OnlyKey> = C extends { readonly type: 'serial' } | { readonly nullable: true }
+  ? true
+  : C extends { readonly default: unknown }
+    ? true
+    : C extends { readonly type: 'uuid' }
+      ? OnlyKey extends readonly [K]
+        ? true
+        : false
+      : false;
+
+/** The columns that Portico alone gives a value. */
+type Given<C> = C extends { readonly type: 'serial' }
+  ? C extends { readonly open: true }
+    ? false
+    : true
+  : false;
+
+/** A row of a relation as clients get it: `Row<typeof config, 'books'>`. */
+export type Row<C extends Declared, N extends keyof C['relations']> = Flat<RowOf<C['relations'], N>>;
+
+/** A row as clients write it; nullable columns and those with a default may be absent. */
+export type NewRow<C extends Declared, N extends keyof C['relations']> = Flat<
+  {
+    readonly [K in keyof Fields<C['relations'], N> as Given<Fields<C['relations'], N>[K]> extends true
+      ? never
+      : IsOptional<Fields<C['relations'], N>[K], K, Key<C['relations'], N>> extends true
+        ? never
+        : K]: Row<C, N>[K & keyof Row<C, N>];
+  } & {
+    readonly [K in keyof Fields<C['relations'], N> as Given<Fields<C['relations'], N>[K]> extends true
+      ? never
+      : IsOptional<Fields<C['relations'], N>[K], K, Key<C['relations'], N>> extends true
+        ? K
+        : never]?: Row<C, N>[K & keyof Row<C, N>];
+  }
+>;
+
+/** A change of some columns of a row. */
+export type Patch<C extends Declared, N extends keyof C['relations']> = Partial<NewRow<C, N>>;

@@ -1,0 +1,193 @@
+import * as v from 'valibot';
+import { isRecord } from '../../core/json.ts';
+import { didYouMean, quote } from '../../core/text.ts';
+import {
+  columnSchemas,
+  NAME,
+  NAMED,
+  nameField,
+  type ReadColumn,
+  readColumn,
+  withoutLater,
+} from './columns.ts';
+import { type Named, namedOf, readObject, toggleField } from './fields.ts';
+
+const MAX_COLUMNS = 200;
+/** Parameters of lists and operators of conditions. */
+const RESERVED_COLUMNS = [
+  ...['aggregate', 'cursor', 'embed', 'fields', 'group', 'having', 'limit', 'on', 'sort', 'where'],
+  ...['and', 'not', 'or'],
+];
+
+const COLUMN_LISTS = 'must be an array of arrays of columns';
+const columnLists = v.optional(v.array(v.array(v.string(COLUMN_LISTS), COLUMN_LISTS), COLUMN_LISTS));
+
+const relationSchema = v.object(
+  {
+    one: v.optional(nameField),
+    table: v.optional(nameField),
+    was: v.optional(nameField),
+    columns: v.unknown(),
+    key: v.optional(v.array(v.string(), 'must be an array of columns')),
+    unique: columnLists,
+    indexes: columnLists,
+    changes: v.optional(toggleField),
+  },
+  'must be an object with columns',
+);
+
+/** The relations of a portico.config.json, for its JSON Schema. */
+export const relationsSchema = v.record(
+  v.string(),
+  v.object({
+    ...relationSchema.entries,
+    columns: v.record(
+      v.string(),
+      v.union(
+        Object.entries(columnSchemas).map(([type, { entries }]) =>
+          v.object({ ...entries, type: v.literal(type) }),
+        ),
+      ),
+    ),
+  }),
+);
+
+/** What a declaration may say of a relation one day. */
+const LATER = ['rules', 'many', 'computed', 'existing', 'introspect', 'before'];
+
+type RelationOptions = v.InferOutput<typeof relationSchema>;
+type ReferenceData = Extract<ReadColumn, { readonly kind: 'reference' }>;
+
+/** A column of a relation: declared, or made by a reference for a column of its target's key. */
+export interface Field {
+  readonly name: string;
+  readonly path: string;
+  /** Undefined if it has problems, which are reported already. */
+  readonly data: ReadColumn | undefined;
+  /** The place in the key of the target. */
+  readonly place: number;
+}
+
+/** A relation, as far as it could be read without looking at others. */
+export interface Draft {
+  readonly name: string;
+  readonly path: string;
+  /** Empty if it is not complete: then some option has a problem. */
+  readonly options: Partial<RelationOptions>;
+  readonly isComplete: boolean;
+  readonly key: readonly string[];
+  /** By name; a name that is used twice is a problem. */
+  readonly fields: ReadonlyMap<string, Field>;
+  readonly references: ReadonlyMap<
+    string,
+    { readonly data: ReferenceData; readonly columns: readonly string[] }
+  >;
+}
+
+/** The key of a relation as it is written; `id` if it has none. */
+export function keyOf(value: unknown): readonly string[] {
+  const key = isRecord(value) ? value.key : undefined;
+  return Array.isArray(key) ? key.map(String) : ['id'];
+}
+
+/** Reads a relation as far as it can be understood without the others, except for the names in `keys`. */
+export function readDraft(
+  { name, value, path }: Named,
+  keys: ReadonlyMap<string, readonly string[]>,
+  problems: string[],
+): Draft {
+  const known = { value: withoutLater({ value, path }, LATER, problems), path };
+  const options = readObject(relationSchema, known, problems);
+  const given = isRecord(value) ? value.columns : undefined;
+  const columnsPath = `${path}.columns`;
+  if (isRecord(value) && given === undefined)
+    problems.push(`${columnsPath} must be an object of columns by name`);
+  const declared = namedOf({ value: given, path: columnsPath }, 'columns by name', problems);
+  const fields = new Map<string, Field>();
+  if (isRecord(value) && value.key === undefined && !declared.some((column) => column.name === 'id'))
+    fields.set('id', { name: 'id', path: columnsPath, data: { kind: 'serial' }, place: 0 });
+  const referring: Referring[] = [];
+  for (const column of declared) {
+    checkColumnName(column, problems);
+    const data = readColumn(column, problems);
+    const isReference = isRecord(column.value) && column.value.type === 'reference';
+    if (isReference) referring.push({ ...column, data: data?.kind === 'reference' ? data : undefined });
+    else fields.set(column.name, { name: column.name, path: column.path, data, place: 0 });
+  }
+  const references: References = new Map();
+  for (const each of referring) addReference(fields, references, each, keys, problems);
+  if (fields.size > MAX_COLUMNS)
+    problems.push(`${columnsPath} has ${fields.size} columns; at most ${MAX_COLUMNS} are possible`);
+  // The columns of a reference stand at its place.
+  const paths = [columnsPath, ...declared.map((column) => column.path)];
+  const ordered = [...fields.values()].toSorted((a, b) => paths.indexOf(a.path) - paths.indexOf(b.path));
+  return {
+    name,
+    path,
+    options: options ?? {},
+    isComplete: options !== undefined,
+    key: keys.get(name) ?? [],
+    fields: new Map(ordered.map((field) => [field.name, field])),
+    references,
+  };
+}
+
+function checkColumnName({ name, path }: Named, problems: string[]): void {
+  if (!NAME.test(name)) problems.push(`${path} ${NAMED}`);
+  else if (RESERVED_COLUMNS.includes(name))
+    problems.push(`${path} has the name of a parameter or operator of lists; rename it`);
+}
+
+type References = Map<string, { readonly data: ReferenceData; readonly columns: readonly string[] }>;
+
+/** A reference as it is declared; without data if that has problems. */
+interface Referring extends Named {
+  readonly data: ReferenceData | undefined;
+}
+
+/** Adds a reference, and its columns unless they are declared. */
+function addReference(
+  fields: Map<string, Field>,
+  references: References,
+  { name, path, data }: Referring,
+  keys: ReadonlyMap<string, readonly string[]>,
+  problems: string[],
+): void {
+  // The column of a broken reference is used without further problems.
+  if (data === undefined) {
+    fields.set(`${name}_id`, { name: `${name}_id`, path, data: undefined, place: 0 });
+    return;
+  }
+  const key = keys.get(data.to);
+  if (key === undefined) problems.push(`${path}.to ${unknownTarget(data.to, keys)}`);
+  const columns = data.columns ?? [`${name}_id`];
+  if (key !== undefined && key.length !== columns.length) {
+    const wanted = `one for each of ${key.join(', ')}`;
+    problems.push(
+      data.columns === undefined
+        ? `${path} needs columns, ${wanted}, because the key of ${data.to} has ${key.length} columns`
+        : `${path}.columns must be ${key.length} columns of this relation, ${wanted} of ${data.to}`,
+    );
+  }
+  if (new Set(columns).size < columns.length) problems.push(`${path}.columns has a column twice`);
+  if (columns.includes(name))
+    problems.push(`${path}.columns has the name of the reference; rename one of them`);
+  for (const [place, column] of columns.entries()) {
+    const known = fields.get(column);
+    if (known === undefined) fields.set(column, { name: column, path, data, place });
+    else if (known.data?.kind === 'reference')
+      problems.push(
+        `${path} has the column ${column}, which another reference makes; declare it as a column`,
+      );
+    else if (data.columns === undefined)
+      problems.push(
+        `${path} makes the column ${column}, which is declared too; write columns: ["${column}"]`,
+      );
+  }
+  references.set(name, { data, columns });
+}
+
+function unknownTarget(to: string, keys: ReadonlyMap<string, unknown>): string {
+  if (to === 'users') return 'names users, to which no relation can refer in this version';
+  return `${quote(to)} is not a relation${didYouMean(to, keys.keys())}`;
+}

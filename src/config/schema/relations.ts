@@ -1,0 +1,251 @@
+import { didYouMean, quote } from '../../core/text.ts';
+import type { Column, ColumnType, Reference, Relation } from '../../relations/relation.ts';
+import { defaultOf, indexedBytes, typeOf } from './columns.ts';
+import { type Given, namedOf, pathTo } from './fields.ts';
+import { type Draft, type Field, keyOf, readDraft } from './relation-draft.ts';
+import { checkInverses, checkNames } from './relation-names.ts';
+
+const MAX_RELATIONS = 200;
+/** Maximum number of unique constraints and indexes of one relation. */
+const MAX_INDEXES = 60;
+/** Maximum number of columns of one key or index; PostgreSQL takes 32. */
+const MAX_INDEXED = 16;
+/** Maximum size of an entry of an index on PostgreSQL, less what it needs for itself. */
+const MAX_INDEXED_BYTES = 2_600;
+
+type Unlinked = Omit<Relation, 'inverses'>;
+
+/**
+ * Reads the relations of a configuration. Appends one line per problem to `problems`, with its path; returns
+ * no relations then.
+ */
+export function readRelations(given: Given, problems: string[]): readonly Relation[] {
+  const before = problems.length;
+  const named = namedOf(given, 'relations by name', problems);
+  if (named.length > MAX_RELATIONS) {
+    problems.push(`${given.path} has ${named.length} relations; at most ${MAX_RELATIONS} are possible`);
+    return [];
+  }
+  const keys = new Map(named.map(({ name, value }) => [name, keyOf(value)]));
+  const drafts = named.map((each) => readDraft(each, keys, problems));
+  const reader = new Resolver(drafts, problems);
+  const relations = drafts.map((draft) => reader.relation(draft));
+  checkNames(drafts, relations, problems);
+  checkInverses(drafts, problems);
+  if (problems.length > before) return [];
+  return relations.map((relation) => ({ ...relation, inverses: inversesOf(relation.name, relations) }));
+}
+
+function inversesOf(name: string, relations: readonly Unlinked[]): Relation['inverses'] {
+  return relations.flatMap((relation) =>
+    relation.references
+      .filter(({ to }) => to === name)
+      .map(({ inverse, name: reference }) => ({ name: inverse, relation: relation.name, reference })),
+  );
+}
+
+/** Turns drafts into relations, without their inverses. */
+class Resolver {
+  readonly #drafts: ReadonlyMap<string, Draft>;
+  readonly #problems: string[];
+  readonly #types = new Map<Field, ColumnType | undefined>();
+  /** The fields on the way to a type: a reference that comes back to one of them is circular. */
+  readonly #open = new Set<Field>();
+
+  constructor(drafts: readonly Draft[], problems: string[]) {
+    this.#drafts = new Map(drafts.map((draft) => [draft.name, draft]));
+    this.#problems = problems;
+  }
+
+  relation(draft: Draft): Unlinked {
+    const { name, path, options, fields } = draft;
+    const uniques = Array.from(fields.values(), (field) => this.#uniqueOf(draft, field)).filter(isGiven);
+    const referenced = [...draft.references].flatMap(([, { data, columns }]) =>
+      data.unique ? [columns] : [],
+    );
+    const unique = this.#lists(draft, 'unique', [...(options.unique ?? []), ...uniques, ...referenced]);
+    const indexes = this.#lists(draft, 'indexes', options.indexes ?? []);
+    if (unique.length + indexes.length > MAX_INDEXES)
+      this.#problems.push(`${path} has more than ${MAX_INDEXES} unique constraints and indexes`);
+    if (draft.isComplete) this.#checkKey(draft);
+    return {
+      name,
+      one: options.one ?? this.#singular(draft),
+      table: options.table ?? name,
+      was: options.was,
+      columns: Array.from(fields.values(), (field) => this.#column(draft, field)).filter(isGiven),
+      key: draft.key,
+      unique,
+      indexes,
+      references: Array.from(draft.references, ([each]) => this.#reference(draft, each)).filter(isGiven),
+      changes: options.changes ?? true,
+    };
+  }
+
+  /** By three rules: -ies, -s, else it must be written. */
+  #singular({ name, path }: Draft): string {
+    if (/[a-z]ies$/.test(name)) return name.replace(/ies$/, 'y');
+    if (/[^s]s$/.test(name)) return name.slice(0, -1);
+    this.#problems.push(`${path}.one is missing: the singular of ${name}`);
+    return name;
+  }
+
+  #column(draft: Draft, field: Field): Column | undefined {
+    const { name, path, data } = field;
+    const type = this.#type(field);
+    if (data === undefined || type === undefined) return undefined;
+    if (data.kind === 'serial') return { name, type, nullable: false, default: undefined, was: data.was };
+    const isOnlyKey = draft.key.length === 1 && draft.key[0] === name;
+    const given = data.default === undefined && isOnlyKey && data.kind === 'uuid' ? 'v7' : data.default;
+    const isComposite = data.kind === 'reference' && (data.columns?.length ?? 1) > 1;
+    if (isComposite && given !== undefined)
+      this.#problems.push(`${path}.default is possible for a single column only; declare the columns`);
+    if (isComposite && data.was !== undefined)
+      this.#problems.push(`${path}.was is possible for a single column only; declare the columns`);
+    const was =
+      data.kind === 'reference' && data.columns === undefined && data.was ? `${data.was}_id` : data.was;
+    if (was !== undefined && draft.fields.has(was))
+      this.#problems.push(`${path}.was names ${was}, which is still a column`);
+    return {
+      name,
+      type,
+      nullable: data.nullable ?? false,
+      default: isComposite ? undefined : defaultOf(type, given, path, this.#problems),
+      was,
+    };
+  }
+
+  /** The type of a field; undefined if it has problems. */
+  #type(field: Field): ColumnType | undefined {
+    if (this.#types.has(field)) return this.#types.get(field);
+    if (this.#open.has(field)) {
+      this.#problems.push(`${field.path} refers to itself through keys, so it has no type`);
+      return undefined;
+    }
+    this.#open.add(field);
+    const type = this.#findType(field);
+    this.#open.delete(field);
+    this.#types.set(field, type);
+    return type;
+  }
+
+  #findType({ data, path, place }: Field): ColumnType | undefined {
+    if (data === undefined) return undefined;
+    if (data.kind !== 'reference') return typeOf(data, path, this.#problems);
+    const target = this.#drafts.get(data.to);
+    const found = target?.fields.get(target.key[place] ?? '');
+    const type = found === undefined ? undefined : this.#type(found);
+    return type?.kind === 'serial' ? { kind: 'integer' } : type;
+  }
+
+  #reference(
+    { name: relation, path: place, fields, references }: Draft,
+    name: string,
+  ): Reference | undefined {
+    const path = pathTo(`${place}.columns`, name);
+    const { data, columns } = references.get(name) ?? {};
+    const target = this.#drafts.get(data?.to ?? '');
+    if (data === undefined || columns === undefined || target === undefined) return undefined;
+    for (const [at, column] of columns.entries()) {
+      const own = fields.get(column);
+      const other = target.fields.get(target.key[at] ?? '');
+      if (own === undefined || other === undefined) continue;
+      const types = [this.#type(own), this.#type(other)].map(comparedType);
+      if (types[0] !== undefined && types[1] !== undefined && types[0] !== types[1])
+        this.#problems.push(`${path} needs ${column} to have the type of ${target.name}.${other.name}`);
+      const isNullable = own.data !== undefined && 'nullable' in own.data && own.data.nullable === true;
+      if (data.onDelete === 'null' && own.data !== undefined && !isNullable)
+        this.#problems.push(`${path}.onDelete "null" needs ${column} to be nullable`);
+    }
+    return {
+      name,
+      to: data.to,
+      columns,
+      targetColumns: target.key,
+      inverse: data.inverse ?? relation,
+      onDelete: data.onDelete ?? 'restrict',
+    };
+  }
+
+  #uniqueOf(draft: Draft, { name, data }: Field): readonly string[] | undefined {
+    if (data === undefined || data.kind === 'serial' || data.kind === 'reference') return undefined;
+    return data.unique && !(draft.key.length === 1 && draft.key[0] === name) ? [name] : undefined;
+  }
+
+  #checkKey(draft: Draft): void {
+    this.#checkList(draft, draft.key, `${draft.path}.key`);
+    for (const name of draft.key) {
+      const { data, path } = draft.fields.get(name) ?? {};
+      if (data !== undefined && 'nullable' in data && data.nullable)
+        this.#problems.push(`${path}.nullable is not possible for a column of the key`);
+      // A reference compares bytes on PostgreSQL, whatever its target does.
+      if (data?.kind === 'text' && data.fold)
+        this.#problems.push(
+          `${path}.fold is not possible for a column of the key; make another column unique`,
+        );
+    }
+    for (const { name, data, path } of draft.fields.values()) {
+      if (data?.kind === 'serial' && !(draft.key.length === 1 && draft.key[0] === name))
+        this.#problems.push(`${path} must be the only column of the key, because it is a serial`);
+    }
+  }
+
+  #lists(draft: Draft, option: 'unique' | 'indexes', lists: readonly (readonly string[])[]) {
+    const seen = new Set([draft.key.join()]);
+    for (const [at, columns] of lists.entries()) {
+      // Those of columns come after those of the relation.
+      const isDeclared = at < (draft.options[option]?.length ?? 0);
+      const path = `${draft.path}.${option}${isDeclared ? `[${at}]` : ''}`;
+      if (seen.has(columns.join())) this.#problems.push(`${path} (${columns.join(', ')}) is there already`);
+      seen.add(columns.join());
+      this.#checkList(draft, columns, path);
+    }
+    return lists;
+  }
+
+  /** Checks the columns of a key, a unique constraint or an index. */
+  #checkList({ fields, references }: Draft, columns: readonly string[], path: string): void {
+    if (columns.length === 0) this.#problems.push(`${path} must name a column`);
+    if (columns.length > MAX_INDEXED) this.#problems.push(`${path} must name at most ${MAX_INDEXED} columns`);
+    if (new Set(columns).size < columns.length) this.#problems.push(`${path} names a column twice`);
+    let bytes = 0;
+    for (const name of columns) {
+      const field = fields.get(name);
+      if (field === undefined) {
+        const made = references.get(name)?.columns.join(', ');
+        const guess =
+          made === undefined ? didYouMean(name, fields.keys()) : `; a reference has no value, but ${made}`;
+        this.#problems.push(`${path} ${quote(name)} is not a column${guess}`);
+        continue;
+      }
+      const type = this.#type(field);
+      const size = type === undefined ? 0 : indexedBytes(type);
+      if (size === undefined)
+        this.#problems.push(`${path} ${quote(name)} is of type json, which no index takes`);
+      bytes += size ?? 0;
+    }
+    if (bytes > MAX_INDEXED_BYTES)
+      this.#problems.push(
+        `${path} takes up to ${bytes} bytes, 4 for each character; an index takes at most ${MAX_INDEXED_BYTES}, so lower max`,
+      );
+  }
+}
+
+const isGiven = <T>(value: T | undefined): value is T => value !== undefined;
+
+/** Types of columns that refer to each other: their bounds do not matter. */
+function comparedType(type: ColumnType | undefined): string | undefined {
+  if (type === undefined) return undefined;
+  switch (type.kind) {
+    case 'serial':
+      return 'integer';
+    case 'decimal':
+      return `decimal ${type.precision} ${type.scale}`;
+    case 'text':
+      return `text ${type.fold}`;
+    case 'enum':
+      return `enum ${JSON.stringify(type.values)}`;
+    default:
+      return type.kind;
+  }
+}

@@ -1,0 +1,79 @@
+/** A type of columns with its bounds. The declaration's defaults are filled in. */
+export type ColumnType =
+  /** A number of the row, never used again. `open` also takes a given number. */
+  | { readonly kind: 'serial'; readonly open: boolean }
+  | { readonly kind: 'integer'; readonly min?: number; readonly max?: number }
+  | { readonly kind: 'bigint'; readonly min?: bigint; readonly max?: bigint }
+  | {
+      readonly kind: 'decimal';
+      readonly precision: number;
+      readonly scale: number;
+      readonly min?: string;
+      readonly max?: string;
+    }
+  | { readonly kind: 'number'; readonly min?: number; readonly max?: number }
+  | { readonly kind: 'boolean' }
+  /** `max` counts code points. `fold` compares A to Z in either case. */
+  | { readonly kind: 'text'; readonly max: number; readonly fold: boolean }
+  | { readonly kind: 'date' }
+  | { readonly kind: 'timestamp' }
+  | { readonly kind: 'uuid' }
+  | { readonly kind: 'enum'; readonly values: readonly string[] }
+  | { readonly kind: 'json'; readonly maxBytes: number }
+  | { readonly kind: 'bytes'; readonly max: number };
+
+/**
+ * A value of a column. Of a `decimal` it is a text with exactly `scale` digits behind the point, of a
+ * `timestamp` milliseconds since the epoch, of a `json` its text, of the other types what the name says.
+ */
+export type Value = null | boolean | number | bigint | string | Uint8Array;
+
+/** What a column contains if the row does not say it. */
+export type Default =
+  | { readonly kind: 'value'; readonly value: Value }
+  | { readonly kind: 'now' | 'v4' | 'v7' | 'caller' };
+
+export interface Column {
+  /** As declared; of the reference `author` it is `author_id`. */
+  readonly name: string;
+  readonly type: ColumnType;
+  readonly nullable: boolean;
+  readonly default: Default | undefined;
+  /** The name that the column had before it was renamed. */
+  readonly was: string | undefined;
+}
+
+/** Columns whose values are the key of a row of another relation. */
+export interface Reference {
+  readonly name: string;
+  readonly to: string;
+  readonly columns: readonly string[];
+  readonly targetColumns: readonly string[];
+  /** The name by which the target finds the rows that refer to it. */
+  readonly inverse: string;
+  readonly onDelete: 'restrict' | 'cascade' | 'null';
+}
+
+/** A relation of the declaration, with all defaults filled in and everything checked. */
+export interface Relation {
+  readonly name: string;
+  /** The singular of the name. */
+  readonly one: string;
+  readonly table: string;
+  /** The name that the table had before it was renamed. */
+  readonly was: string | undefined;
+  readonly columns: readonly Column[];
+  /** The columns of the primary key, in order. */
+  readonly key: readonly string[];
+  readonly unique: readonly (readonly string[])[];
+  readonly indexes: readonly (readonly string[])[];
+  readonly references: readonly Reference[];
+  /** The references of other relations to this one. */
+  readonly inverses: readonly {
+    readonly name: string;
+    readonly relation: string;
+    readonly reference: string;
+  }[];
+  /** Whether changes are recorded. */
+  readonly changes: boolean;
+}

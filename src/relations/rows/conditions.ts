@@ -1,0 +1,276 @@
+import { HttpProblem } from '@portico/transport';
+import { didYouMean, quote } from '../../core/text.ts';
+import { codecOf } from '../codecs.ts';
+import type { Column, ColumnType, Reference, Relation, Value } from '../relation.ts';
+
+/** How a column is compared with a value; `ne` also matches null, so that it is the opposite of `eq`. */
+type Comparison = 'eq' | 'ne' | 'lt' | 'lte' | 'gt' | 'gte';
+
+/** A condition on the rows of a relation, with its names resolved and its values read. */
+export type Condition =
+  | { readonly is: Comparison; readonly column: Column; readonly value: Exclude<Value, null> }
+  | { readonly is: 'in'; readonly column: Column; readonly values: readonly Exclude<Value, null>[] }
+  | { readonly is: 'prefix' | 'contains'; readonly column: Column; readonly text: string }
+  | { readonly is: 'null'; readonly column: Column; readonly isNull: boolean }
+  /** `and` of none matches every row, `or` of none matches no row. */
+  | { readonly is: 'and' | 'or'; readonly all: readonly Condition[] }
+  | { readonly is: 'not'; readonly condition: Condition }
+  /** A row of another relation, found by a reference or an inverse, meets the condition: some, none or all. */
+  | {
+      readonly is: 'some' | 'none' | 'every';
+      readonly relation: Relation;
+      /** The pairs of columns, here and there, that are equal. */
+      readonly on: readonly (readonly [here: string, there: string])[];
+      /** Whether at most one row is found, by its key. */
+      readonly isReference: boolean;
+      readonly condition: Condition;
+    };
+
+/** All relations of a declaration, by name. */
+export type Relations = ReadonlyMap<string, Relation>;
+
+const LIMITS = { depth: 20, nodes: 1_000, values: 1_000, crossings: 5 } as const;
+
+/** Why a condition cannot be read; `parameter` names the parameter that it came in. */
+export function invalidParameter(parameter: string, message: string): HttpProblem {
+  return new HttpProblem(400, 'INVALID_PARAMETER', message, { reasons: [{ detail: message, parameter }] });
+}
+
+/** Where the names of a path lead. */
+interface Target {
+  readonly relation: Relation;
+  readonly on: readonly (readonly [string, string])[];
+  readonly isReference: boolean;
+}
+
+/** The relation that a reference or an inverse of a relation leads to; undefined if there is none. */
+export function targetOf(relations: Relations, from: Relation, name: string): Target | undefined {
+  const pairs = ({ columns, targetColumns }: Reference) =>
+    columns.map((column, i) => [column, targetColumns[i] ?? ''] as const);
+  const reference = from.references.find((each) => each.name === name);
+  const referred = reference && relations.get(reference.to);
+  if (reference !== undefined && referred !== undefined)
+    return { relation: referred, on: pairs(reference), isReference: true };
+  const inverse = from.inverses.find((each) => each.name === name);
+  const other = inverse && relations.get(inverse.relation);
+  const back = other?.references.find((each) => each.name === inverse?.reference);
+  if (other === undefined || back === undefined) return undefined;
+  return { relation: other, on: pairs(back).map(([here, there]) => [there, here]), isReference: false };
+}
+
+/** The names that a condition on a relation may use. */
+function namesOf({ columns, references, inverses }: Relation): readonly string[] {
+  return [...columns, ...references, ...inverses].map(({ name }) => name);
+}
+
+/** Reads conditions on a relation from a tree of JSON or from parameters. */
+export class ConditionReader {
+  readonly #relations: Relations;
+  /** The parameter that is read. */
+  readonly #parameter: string;
+  #nodes = 0;
+
+  constructor(relations: Relations, parameter: string) {
+    this.#relations = relations;
+    this.#parameter = parameter;
+  }
+
+  /** Reads a tree: `{"title": "Emma", "author": {"name": {"prefix": "J"}}, "or": [...]}`. Throws HttpProblem. */
+  readTree(relation: Relation, tree: unknown, depth = 1, crossings = 0): Condition {
+    if (depth > LIMITS.depth) throw this.#limit(`at most ${LIMITS.depth} levels (depth)`);
+    if (typeof tree !== 'object' || tree === null || Array.isArray(tree))
+      throw this.#fault('takes an object of conditions');
+    const all = Object.entries(tree).map(([name, given]) => {
+      this.#count();
+      if (name === 'and' || name === 'or') {
+        if (!Array.isArray(given)) throw this.#fault(`takes an array of conditions for "${name}"`);
+        return {
+          is: name,
+          all: given.map((each) => this.readTree(relation, each, depth + 1, crossings)),
+        } as const;
+      }
+      if (name === 'not')
+        return { is: 'not', condition: this.readTree(relation, given, depth + 1, crossings) } as const;
+      const column = relation.columns.find((each) => each.name === name);
+      if (column !== undefined) return this.#readColumn(column, given);
+      return this.#readCrossing(relation, name, given, depth, crossings);
+    });
+    return all.length === 1 && all[0] !== undefined ? all[0] : { is: 'and', all };
+  }
+
+  /** Reads a parameter such as `author.name:prefix` for the column `name`. Throws HttpProblem. */
+  readParameter(column: Column, test: string, values: readonly string[]): Condition {
+    const only = () => {
+      const [value = '', ...more] = values;
+      if (more.length > 0) throw this.#fault('takes one value');
+      return value;
+    };
+    const parse = (text: string) => this.#valueOf(column, codecOf(column.type).parseText(text));
+    switch (test) {
+      case '':
+      case 'not': {
+        if (values.length > LIMITS.values) throw this.#limit(`at most ${LIMITS.values} values`);
+        const read = values.map(parse);
+        const [first] = read;
+        const found: Condition =
+          read.length === 1 && first !== undefined ? { is: 'eq', column, value: first } : anyOf(column, read);
+        if (test === '') return found;
+        return found.is === 'eq' ? { ...found, is: 'ne' } : { is: 'not', condition: found };
+      }
+      case 'lt':
+      case 'lte':
+      case 'gt':
+      case 'gte':
+        return { is: test, column, value: parse(only()) };
+      case 'prefix':
+      case 'contains':
+        return this.#readText(column, test, only());
+      case 'null': {
+        const value = only();
+        if (value !== 'true' && value !== 'false') throw this.#fault('takes true or false');
+        return { is: 'null', column, isNull: value === 'true' };
+      }
+      default:
+        throw this.#fault(
+          `has no test ${quote(test)}${didYouMean(test, TESTS)}; there are ${TESTS.map((each) => `:${each}`).join(', ')}`,
+        );
+    }
+  }
+
+  #readColumn(column: Column, given: unknown): Condition {
+    if (given === null) return { is: 'null', column, isNull: true };
+    if (typeof given !== 'object' || Array.isArray(given) || column.type.kind === 'json')
+      return { is: 'eq', column, value: this.#valueOf(column, codecOf(column.type).parse(given)) };
+    const all = Object.entries(given).map(([test, value]): Condition => {
+      this.#count();
+      switch (test) {
+        case 'eq':
+        case 'ne':
+          if (value === null) return { is: 'null', column, isNull: test === 'eq' };
+          return { is: test, column, value: this.#valueOf(column, codecOf(column.type).parse(value)) };
+        case 'lt':
+        case 'lte':
+        case 'gt':
+        case 'gte':
+          return { is: test, column, value: this.#valueOf(column, codecOf(column.type).parse(value)) };
+        case 'in': {
+          if (!Array.isArray(value)) throw this.#fault(`takes an array for "${column.name}.in"`);
+          if (value.length > LIMITS.values) throw this.#limit(`at most ${LIMITS.values} values for "in"`);
+          const { parse } = codecOf(column.type);
+          return anyOf(
+            column,
+            value.map((each) => this.#valueOf(column, parse(each))),
+          );
+        }
+        case 'prefix':
+        case 'contains':
+          return this.#readText(column, test, value);
+        case 'isNull':
+          if (typeof value !== 'boolean')
+            throw this.#fault(`takes true or false for "${column.name}.isNull"`);
+          return { is: 'null', column, isNull: value };
+        default:
+          throw this.#fault(
+            `has no test ${quote(test)} for "${column.name}"${didYouMean(test, TREE_TESTS)}; there are ${TREE_TESTS.join(', ')}`,
+          );
+      }
+    });
+    return all.length === 1 && all[0] !== undefined ? all[0] : { is: 'and', all };
+  }
+
+  #readText(column: Column, test: 'prefix' | 'contains', given: unknown): Condition {
+    if (column.type.kind !== 'text')
+      throw this.#fault(`takes ${test} only for texts, not for "${column.name}"`);
+    // A longer text than the column may have matches nothing, and is accepted.
+    const type: ColumnType = { ...column.type, max: Math.max(column.type.max, 500) };
+    return { is: test, column, text: String(this.#valueOf(column, codecOf(type).parse(given))) };
+  }
+
+  #readCrossing(
+    relation: Relation,
+    name: string,
+    given: unknown,
+    depth: number,
+    crossings: number,
+  ): Condition {
+    const { relation: other, on, isReference } = this.target(relation, name);
+    if (crossings >= LIMITS.crossings)
+      throw this.#limit(`at most ${LIMITS.crossings} crossings of relations (crossings)`);
+    const within = (tree: unknown) => this.readTree(other, tree, depth + 1, crossings + 1);
+    const quantified = isReference ? [] : quantifiersOf(given);
+    if (!isReference && quantified.length === 0)
+      throw this.#fault(`takes {"some": {...}}, "none" or "every" for "${name}", which may be several rows`);
+    if (isReference) return { is: 'some', relation: other, on, isReference, condition: within(given) };
+    const all = quantified.map(([is, tree]): Condition => {
+      return { is, relation: other, on, isReference, condition: within(tree) };
+    });
+    return all.length === 1 && all[0] !== undefined ? all[0] : { is: 'and', all };
+  }
+
+  /** The relation behind a reference or inverse. Throws HttpProblem if there is none. */
+  target(relation: Relation, name: string): Target {
+    const target = targetOf(this.#relations, relation, name);
+    if (target !== undefined) return target;
+    throw this.#fault(
+      `names ${quote(name)}, which ${relation.name} does not have${didYouMean(name, namesOf(relation))}`,
+    );
+  }
+
+  #valueOf(column: Column, parsed: ReturnType<ReturnType<typeof codecOf>['parse']>): Exclude<Value, null> {
+    if (column.type.kind === 'json') throw this.#fault(`cannot compare "${column.name}", which is JSON`);
+    if ('value' in parsed) return parsed.value;
+    throw this.#fault(`compares "${column.name}", which ${parsed.problem}`);
+  }
+
+  #count(): void {
+    if (++this.#nodes > LIMITS.nodes) throw this.#limit(`at most ${LIMITS.nodes} conditions (nodes)`);
+  }
+
+  #fault(what: string): HttpProblem {
+    return invalidParameter(this.#parameter, `"${this.#parameter}" ${what}`);
+  }
+
+  #limit(what: string): HttpProblem {
+    const message = `"${this.#parameter}" takes ${what}`;
+    return new HttpProblem(400, 'LIMIT_EXCEEDED', message, {
+      reasons: [{ detail: message, parameter: this.#parameter }],
+    });
+  }
+}
+
+/** The condition that a column has one of some values. A list cannot be bound with bytes. */
+function anyOf(column: Column, values: readonly Exclude<Value, null>[]): Condition {
+  if (column.type.kind !== 'bytes') return { is: 'in', column, values };
+  return { is: 'or', all: values.map((value) => ({ is: 'eq', column, value })) };
+}
+
+const TESTS = ['not', 'lt', 'lte', 'gt', 'gte', 'prefix', 'contains', 'null'] as const;
+const TREE_TESTS = ['eq', 'ne', 'in', 'lt', 'lte', 'gt', 'gte', 'prefix', 'contains', 'isNull'] as const;
+const QUANTIFIERS: readonly string[] = ['some', 'none', 'every'];
+
+function quantifiersOf(given: unknown): readonly (readonly ['some' | 'none' | 'every', unknown])[] {
+  if (typeof given !== 'object' || given === null || Array.isArray(given)) return [];
+  const entries = Object.entries(given);
+  if (!entries.every(([name]) => QUANTIFIERS.includes(name))) return [];
+  return entries as (readonly ['some' | 'none' | 'every', unknown])[];
+}
+
+/** Puts the conditions of parameters with the same path into one, so that one row meets all of them. */
+export function joined(
+  relations: Relations,
+  root: Relation,
+  found: readonly { readonly path: readonly string[]; readonly condition: Condition }[],
+): Condition {
+  const own = found.filter(({ path }) => path.length === 0).map(({ condition }) => condition);
+  const byName = Map.groupBy(
+    found.filter(({ path }) => path.length > 0),
+    ({ path }) => path[0] ?? '',
+  );
+  for (const [name, inside] of byName) {
+    const target = targetOf(relations, root, name);
+    if (target === undefined) continue;
+    const rest = inside.map(({ path, condition }) => ({ path: path.slice(1), condition }));
+    own.push({ is: 'some', ...target, condition: joined(relations, target.relation, rest) });
+  }
+  return own.length === 1 && own[0] !== undefined ? own[0] : { is: 'and', all: own };
+}

@@ -1,0 +1,309 @@
+import { randomUUID } from 'node:crypto';
+import type { MaybePromise } from '../../core/maybe-promise.ts';
+import { didYouMean, quote } from '../../core/text.ts';
+import { codecOf } from '../codecs.ts';
+import type { Column, ColumnType, Relation, Value } from '../relation.ts';
+import type { IdempotencyKey, WriteCondition } from '../user.ts';
+import type { RowLists } from './row-lists.ts';
+
+/** The values of a row, in the order of the relation's columns; a serial that the engine assigns is null. */
+export type RowValues = readonly Value[];
+
+/** The values of a key, in the order of the relation's key. */
+export type RowKey = readonly Value[];
+
+/** A stored row with its version: the time of its last change in milliseconds, and higher after each. */
+export interface StoredRow {
+  readonly values: RowValues;
+  readonly version: number;
+}
+
+/** The outcome of a write to one row. */
+export type RowOutcome =
+  | { readonly is: 'changed'; readonly row: StoredRow }
+  | { readonly is: 'created'; readonly row: StoredRow }
+  | { readonly is: 'removed' }
+  /** The row does not meet the condition; nothing was written. */
+  | { readonly is: 'refused' }
+  | { readonly is: 'missing' };
+
+/** The outcome of a create with an idempotency key. */
+export type CreateOnceOutcome =
+  /** The row that this or an earlier request with the key created; undefined if it is gone. */
+  | { readonly is: 'created'; readonly key: RowKey; readonly row: StoredRow | undefined }
+  /** The key was used before with another body. */
+  | { readonly is: 'reused' }
+  /** A request with the key is in progress. */
+  | { readonly is: 'running' };
+
+/** How a put treats a row that is there, or is not. */
+export interface PutRule {
+  readonly condition: WriteCondition | undefined;
+  /** Whether a missing row is created. */
+  readonly creates: boolean;
+  /** Whether a row that is there is replaced. */
+  readonly replaces: boolean;
+}
+
+/**
+ * The rows of a relation in a database. Writes fail with RowsRefusedError if constraints refuse them, and all
+ * methods with StoreUnavailableError while the database cannot answer.
+ */
+export interface RowStore {
+  readonly relation: Relation;
+  readonly lists: RowLists;
+  read(key: RowKey): MaybePromise<StoredRow | undefined>;
+  /** Stores all rows or none, in one commit. */
+  create(rows: readonly RowValues[]): Promise<readonly StoredRow[]>;
+  /** Stores a row once per key: the outcome is stored in the same commit. */
+  createOnce(row: RowValues, key: IdempotencyKey): Promise<CreateOnceOutcome>;
+  /** Changes some columns of a row. */
+  change(key: RowKey, patch: RowPatch, condition: WriteCondition | undefined): Promise<RowOutcome>;
+  /** Stores a whole row in the place of another, or a new one. */
+  put(row: RowValues, rule: PutRule): Promise<RowOutcome>;
+  remove(key: RowKey, condition: WriteCondition | undefined): Promise<RowOutcome>;
+}
+
+/** The rows of all relations of a declaration, by the relation's name. */
+export type RowStores = ReadonlyMap<string, RowStore>;
+
+/** The changed columns of a row, by their index. */
+export type RowPatch = ReadonlyMap<number, Value>;
+
+/** Why a constraint refuses a row. */
+export type RowConflict =
+  /** Another row has the same values of these columns, or an earlier one of the same write. */
+  | { readonly code: 'TAKEN'; readonly row: number; readonly columns: readonly string[] }
+  /** The row that these columns refer to does not exist. */
+  | {
+      readonly code: 'REFERENCE_MISSING';
+      readonly row: number;
+      readonly columns: readonly string[];
+      readonly to: string;
+    }
+  /** Rows of a relation refer to the row; the relation is undefined if that happens through other rows. */
+  | { readonly code: 'REFERENCED'; readonly row: number; readonly by: string | undefined };
+
+/** Constraints refuse a write; nothing was stored. */
+export class RowsRefusedError extends Error {
+  override readonly name = 'RowsRefusedError';
+  readonly code: RowConflict['code'];
+  readonly conflicts: readonly RowConflict[];
+
+  constructor(conflicts: readonly [RowConflict, ...RowConflict[]]) {
+    super('Constraints refuse the rows');
+    this.code = conflicts[0].code;
+    this.conflicts = conflicts;
+  }
+}
+
+/** A fault of a body; `pointer` is a JSON Pointer as a URI fragment. */
+export interface RowFault {
+  readonly detail: string;
+  readonly pointer: string;
+}
+
+/** Reads and writes the JSON of a relation's rows, and the keys in its paths. */
+export class RowFormat {
+  readonly relation: Relation;
+  /** The index of the serial column among the columns; -1 without one. */
+  readonly serial: number;
+  /** The indexes of the key's columns. */
+  readonly keyIndexes: readonly number[];
+  readonly #names: ReadonlyMap<string, number>;
+
+  constructor(relation: Relation) {
+    this.relation = relation;
+    const { columns, key } = relation;
+    this.#names = new Map(columns.map(({ name }, i) => [name, i]));
+    this.serial = columns.findIndex(({ type }) => type.kind === 'serial');
+    this.keyIndexes = key.map((name) => this.indexOf(name));
+  }
+
+  /** The index of a column. */
+  indexOf(name: string): number {
+    const index = this.#names.get(name);
+    if (index === undefined) throw new Error(`${this.relation.name} has no column ${name}`);
+    return index;
+  }
+
+  /** Whether clients give the key of a new row, so that PUT can create one. */
+  get clientsGiveKeys(): boolean {
+    const { type } = this.relation.columns[this.serial] ?? {};
+    return type?.kind !== 'serial' || type.open;
+  }
+
+  keyOf(values: RowValues): RowKey {
+    return this.keyIndexes.map((index) => values[index] ?? null);
+  }
+
+  /** The JSON of a row; `only` names the columns by index. */
+  json(values: RowValues, only?: readonly number[]): string {
+    let text = '';
+    const { columns } = this.relation;
+    const add = (i: number) => {
+      const column = columns[i] as Column;
+      text += `${text === '' ? '{' : ','}"${column.name}":${jsonOf(column.type, values[i] ?? null)}`;
+    };
+    if (only === undefined) for (let i = 0; i < columns.length; i++) add(i);
+    else for (const i of only) add(i);
+    return text === '' ? '{}' : `${text}}`;
+  }
+
+  /** Reads the key in a path: its parts in order, each percent-encoded, with commas between. */
+  readPath(segment: string): RowKey | undefined {
+    const parts = segment.split(',');
+    if (parts.length !== this.keyIndexes.length) return undefined;
+    const key: Value[] = [];
+    for (const [i, part] of parts.entries()) {
+      const { type } = this.relation.columns[this.keyIndexes[i] ?? -1] as Column;
+      const text = decoded(part);
+      const parsed = text === undefined ? undefined : codecOf(type).parseText(text);
+      if (parsed === undefined || 'problem' in parsed) return undefined;
+      key.push(parsed.value);
+    }
+    return key;
+  }
+
+  /** The segment of a path that `readPath` reads. */
+  path(key: RowKey): string {
+    return key
+      .map((value, i) => {
+        const { type } = this.relation.columns[this.keyIndexes[i] ?? -1] as Column;
+        return value === null ? '' : encodeURIComponent(codecOf(type).formatText(value));
+      })
+      .join();
+  }
+
+  /**
+   * Reads a whole row from parsed JSON, fills in defaults, and adds its faults. `at` is the row's pointer.
+   * `key`, if given, is the key in the path, which the body may repeat.
+   */
+  readRow(
+    given: unknown,
+    {
+      at = '#',
+      key,
+      caller,
+      faults,
+    }: { at?: string; key?: RowKey; caller: string | undefined; faults: RowFault[] },
+  ): RowValues {
+    const members = this.#members(given, at, faults);
+    const { columns, key: keyNames } = this.relation;
+    if (members === undefined) return [];
+    return columns.map((column) => {
+      const pointer = pointerTo(at, column.name);
+      const part = key === undefined ? -1 : keyNames.indexOf(column.name);
+      const own = Object.hasOwn(members, column.name) ? members[column.name] : undefined;
+      if (part >= 0) {
+        const value = key?.[part] ?? null;
+        if (own !== undefined) this.#requireSame(column, own, value, pointer, faults);
+        return value;
+      }
+      if (own !== undefined) {
+        if (column.type.kind === 'serial' && !column.type.open) {
+          faults.push({ detail: `"${column.name}" is assigned by the service; leave it out`, pointer });
+          return null;
+        }
+        return readMember(column, own, pointer, faults);
+      }
+      if (column.type.kind === 'serial') return null;
+      if (column.default !== undefined) return defaultOf(column.default, column, caller);
+      if (!column.nullable) faults.push({ detail: `"${column.name}" is missing`, pointer });
+      return null;
+    });
+  }
+
+  /** Reads a merge patch from parsed JSON and adds its faults; `key` is the key in the path. */
+  readPatch(given: unknown, key: RowKey, faults: RowFault[]): RowPatch {
+    const patch = new Map<number, Value>();
+    const members = this.#members(given, '#', faults);
+    for (const [name, own] of Object.entries(members ?? {})) {
+      const i = this.#names.get(name);
+      if (i === undefined) continue;
+      const column = this.relation.columns[i] as Column;
+      const pointer = pointerTo('#', name);
+      const part = this.relation.key.indexOf(name);
+      if (part >= 0) this.#requireSame(column, own, key[part] ?? null, pointer, faults);
+      else patch.set(i, readMember(column, own, pointer, faults));
+    }
+    return patch;
+  }
+
+  /** The members of a row; undefined, with a fault, for anything but an object. */
+  #members(given: unknown, at: string, faults: RowFault[]): Readonly<Record<string, unknown>> | undefined {
+    if (typeof given !== 'object' || given === null || Array.isArray(given)) {
+      faults.push({ detail: 'a row must be a JSON object', pointer: at });
+      return undefined;
+    }
+    for (const name of Object.keys(given)) {
+      if (this.#names.has(name)) continue;
+      const proposal = didYouMean(name, [...this.#names.keys()]);
+      faults.push({
+        detail: `${this.relation.name} has no column ${quote(name)}${proposal}`,
+        pointer: pointerTo(at, name),
+      });
+    }
+    return given as Readonly<Record<string, unknown>>;
+  }
+
+  #requireSame(column: Column, own: unknown, value: Value, pointer: string, faults: RowFault[]): void {
+    const parsed = codecOf(column.type).parse(own);
+    if ('value' in parsed && jsonOf(column.type, parsed.value) === jsonOf(column.type, value)) return;
+    faults.push({ detail: `"${column.name}" is part of the key in the path and cannot change`, pointer });
+  }
+}
+
+function jsonOf(type: ColumnType, value: Value): string {
+  return value === null ? 'null' : codecOf(type).format(value);
+}
+
+function readMember(column: Column, given: unknown, pointer: string, faults: RowFault[]): Value {
+  if (given === null) {
+    if (!column.nullable) faults.push({ detail: `"${column.name}" must not be null`, pointer });
+    return null;
+  }
+  const parsed = codecOf(column.type).parse(given);
+  if ('value' in parsed) return parsed.value;
+  faults.push({ detail: `"${column.name}" ${parsed.problem}`, pointer });
+  return null;
+}
+
+function defaultOf(
+  given: NonNullable<Column['default']>,
+  { type }: Column,
+  caller: string | undefined,
+): Value {
+  switch (given.kind) {
+    case 'value':
+      return given.value;
+    case 'v4':
+      return randomUUID();
+    case 'v7':
+      return uuidV7(Date.now());
+    case 'caller':
+      return caller ?? null;
+    case 'now':
+      return type.kind === 'date' ? new Date().toISOString().slice(0, 10) : Date.now();
+  }
+}
+
+/** A UUID of version 7 (RFC 9562 5.7): the time in milliseconds, then random bits. */
+function uuidV7(time: number): string {
+  const [, , , variant = '', node = ''] = randomUUID().split('-');
+  const hex = time.toString(16).padStart(12, '0');
+  const random = randomUUID().slice(0, 3);
+  return `${hex.slice(0, 8)}-${hex.slice(8)}-7${random}-${variant}-${node}`;
+}
+
+function pointerTo(at: string, name: string): string {
+  return `${at}/${encodeURIComponent(name.replaceAll('~', '~0').replaceAll('/', '~1'))}`;
+}
+
+function decoded(part: string): string | undefined {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,389 @@
+import {
+  type Endpoint,
+  HttpProblem,
+  parseJsonBody,
+  preferences,
+  type Reply,
+  type RequestContext,
+} from '@portico/transport';
+import { refuseCrossSite } from '../access/cors.ts';
+import { type Guards, guarded } from '../access/guarded.ts';
+import type { Permission } from '../access/policy.ts';
+import { type MaybePromise, whenReady } from '../core/maybe-promise.ts';
+import { didYouMean, quote } from '../core/text.ts';
+import { codecOf } from '../relations/codecs.ts';
+import { around, readCursor, type SortKeys } from '../relations/lists.ts';
+import type { Value } from '../relations/relation.ts';
+import { invalidParameter, type Relations } from '../relations/rows/conditions.ts';
+import {
+  type RowListParameters,
+  readColumns,
+  readRowList,
+  UnindexedListError,
+} from '../relations/rows/row-lists.ts';
+import {
+  type RowConflict,
+  type RowFault,
+  RowFormat,
+  type RowKey,
+  type RowOutcome,
+  type RowStore,
+  RowsRefusedError,
+  type StoredRow,
+} from '../relations/rows/rows.ts';
+import type { WriteCondition } from '../relations/user.ts';
+import { linksOf, totalHeaders } from './lists.ts';
+import {
+  createKey,
+  isConditional,
+  json,
+  keptOf,
+  NEEDS_IF_MATCH,
+  notModified,
+  userValidators,
+  validatorHeaders,
+  writeCondition,
+} from './messages.ts';
+
+/** Options of the endpoints. */
+interface RelationEndpointOptions extends Guards {
+  /** The prefix of the paths that clients see. */
+  readonly prefix: string;
+  /** Whether writes to a row need a condition. */
+  readonly requireIfMatch: boolean;
+  /** How long the outcome of a create with a key is kept, in hours. */
+  readonly idempotencyHours: number;
+  /** All relations, by name. */
+  readonly relations: Relations;
+  /** The key of the database that signs cursors. */
+  cursorKey(): MaybePromise<Uint8Array>;
+}
+
+/** Largest body of a write in bytes. */
+const BODY_LIMIT = 1024 * 1024;
+/** Maximum number of rows of a create. */
+const MAX_ROWS = 1_000;
+/** Media types other than JSON. */
+const NOT_JSON = /ndjson|csv|xml|multipart|octet-stream/i;
+
+/** The endpoints of a relation's rows, by path and method. */
+export function relationEndpoints(store: RowStore, options: RelationEndpointOptions) {
+  const rows = new Rows(store, options);
+  const { name } = store.relation;
+  const behind = (need: Permission, endpoint: Endpoint) =>
+    guarded(endpoint, options, (policy, ctx) => policy.authorize(ctx, need, name));
+  const reading = (handle: Endpoint['handle']) => behind('read', { bodyLimit: 0, handle });
+  const writing = (handle: Endpoint['handle']) =>
+    behind('write', {
+      bodyLimit: BODY_LIMIT,
+      authorize: (ctx) => refuseCrossSite(ctx, options.cors),
+      handle: (ctx) => refusingConflicts(() => handle(ctx)),
+    });
+  return {
+    list: reading((ctx) => rows.list(ctx)),
+    create: writing((ctx) => rows.create(ctx)),
+    read: reading((ctx) => rows.read(ctx)),
+    change: writing((ctx) => rows.change(ctx)),
+    put: writing((ctx) => rows.put(ctx)),
+    remove: writing((ctx) => rows.remove(ctx)),
+  } satisfies Record<string, Endpoint>;
+}
+
+/** Answers requests for the rows of a relation. */
+class Rows {
+  readonly #store: RowStore;
+  readonly #format: RowFormat;
+  readonly #options: RelationEndpointOptions;
+
+  constructor(store: RowStore, options: RelationEndpointOptions) {
+    this.#store = store;
+    this.#format = new RowFormat(store.relation);
+    this.#options = options;
+  }
+
+  /** GET /books/7 */
+  read(ctx: RequestContext): MaybePromise<Reply> {
+    const key = this.#key(ctx);
+    const only = this.#shown(ctx);
+    return whenReady(this.#store.read(key), (row) => {
+      if (row === undefined) throw this.#missing();
+      const validators = userValidators(row.version);
+      const known = isConditional(ctx) ? notModified(ctx, validators) : undefined;
+      return known ?? json(this.#format.json(row.values, only), 200, validatorHeaders(validators));
+    });
+  }
+
+  /** GET /books */
+  list(ctx: RequestContext): MaybePromise<Reply> {
+    const { relations, cursorKey, prefix } = this.#options;
+    const { relation, lists } = this.#store;
+    const prefers = preferences(ctx);
+    const asked = readRowList(relations, relation, ctx.query, prefers.get('handling') === 'lenient');
+    // What a page shows and how long it is may change from page to page.
+    const list = JSON.stringify([
+      relation.name,
+      ...asked.given.filter(([name]) => name !== 'limit' && name !== 'fields'),
+    ]);
+    return whenReady(cursorKey(), (key) => {
+      const at = asked.cursor === undefined ? undefined : readCursor(key, list, asked.cursor);
+      const next = at && this.#sortValues(asked, at.next);
+      const page = explained(() => lists.page({ ...asked, next, backwards: at?.backwards ?? false }));
+      return whenReady(page, (found) => {
+        const first = found.first && this.#sortTexts(asked, found.first);
+        const last = found.last && this.#sortTexts(asked, found.last);
+        const link = linksOf(
+          asked,
+          around(key, list, at, { ...found, first, last }),
+          `${prefix}/${relation.name}`,
+        );
+        const headers = link === '' ? {} : { link };
+        const body = `[${found.rows.map((values) => this.#format.json(values, asked.fields)).join()}]`;
+        if (prefers.get('count') !== 'exact') return json(body, 200, headers);
+        const counted = explained(() => lists.count(asked.where));
+        return whenReady(counted, (total) => json(body, 200, { ...headers, ...totalHeaders(total) }));
+      });
+    });
+  }
+
+  /** The values by which a row is sorted, as texts of a cursor. */
+  #sortTexts({ order }: RowListParameters, values: readonly Value[]): SortKeys {
+    return values.map((value, i) => {
+      const type = order[i]?.column.type;
+      return value === null || type === undefined ? null : codecOf(type).formatText(value);
+    });
+  }
+
+  /** The reverse of `#sortTexts`. */
+  #sortValues({ order }: RowListParameters, texts: SortKeys): readonly Value[] {
+    return order.map(({ column }, i) => {
+      const text = texts[i] ?? null;
+      const parsed = text === null ? { value: null } : codecOf(column.type).parseText(String(text));
+      return 'value' in parsed ? parsed.value : null;
+    });
+  }
+
+  /** POST /books with a row, or with an array of rows that are stored all or none. */
+  async create(ctx: RequestContext): Promise<Reply> {
+    const given = this.#body(ctx);
+    if (Array.isArray(given)) return this.#createAll(ctx, given);
+    const key = createKey(ctx, this.#options.idempotencyHours);
+    const [row = []] = this.#rows(ctx, [given], () => '#');
+    if (key === undefined) {
+      const [stored] = await this.#store.create([row]);
+      if (stored === undefined) throw new Error('a create returned no row');
+      return this.#written(ctx, stored, 201);
+    }
+    const { name } = this.#store.relation;
+    // Every path has its own keys; those of users begin without a slash.
+    const outcome = await this.#store.createOnce(row, { ...key, key: `/${name} ${key.key}` });
+    const { key: rowKey, row: stored } = keptOf(outcome);
+    if (stored !== undefined) return this.#written(ctx, stored, 201);
+    return { status: 201, type: '', body: '', headers: { location: this.#location(rowKey) } };
+  }
+
+  async #createAll(ctx: RequestContext, given: readonly unknown[]): Promise<Reply> {
+    if (ctx.headers['idempotency-key'] !== undefined) {
+      throw new HttpProblem(
+        400,
+        'INVALID_IDEMPOTENCY_KEY',
+        'Idempotency-Key goes with one row, not with an array',
+      );
+    }
+    if (given.length > MAX_ROWS) {
+      const message = `An array takes at most ${MAX_ROWS} rows (array rows); send the others in further requests`;
+      throw new HttpProblem(400, 'LIMIT_EXCEEDED', message);
+    }
+    const rows = this.#rows(ctx, given, (i) => `#/${i}`);
+    const stored = rows.length === 0 ? [] : await this.#store.create(rows);
+    if (!this.#shows(ctx)) return minimal(ctx, 201, {});
+    return json(`[${stored.map(({ values }) => this.#format.json(values)).join()}]`, 201);
+  }
+
+  /** PATCH /books/7 with a merge patch. */
+  async change(ctx: RequestContext): Promise<Reply> {
+    const key = this.#key(ctx);
+    const condition = this.#condition(ctx);
+    const faults: RowFault[] = [];
+    const patch = this.#format.readPatch(this.#body(ctx), key, faults);
+    if (faults.length > 0) throw invalidRow(faults);
+    return this.#changed(ctx, await this.#store.change(key, patch, condition));
+  }
+
+  /** PUT /books/7 with a whole row. */
+  async put(ctx: RequestContext): Promise<Reply> {
+    const key = this.#key(ctx);
+    const onlyNew = ctx.headers['if-none-match']?.trim() === '*';
+    const condition = onlyNew ? undefined : this.#condition(ctx);
+    const faults: RowFault[] = [];
+    const row = this.#format.readRow(this.#body(ctx), { key, caller: ctx.caller?.name, faults });
+    if (faults.length > 0) throw invalidRow(faults);
+    const creates = this.#format.clientsGiveKeys && condition === undefined;
+    if (onlyNew && !creates) throw this.#missing();
+    return this.#changed(ctx, await this.#store.put(row, { condition, creates, replaces: !onlyNew }));
+  }
+
+  /** DELETE /books/7 */
+  async remove(ctx: RequestContext): Promise<Reply> {
+    const key = this.#key(ctx);
+    return this.#changed(ctx, await this.#store.remove(key, this.#condition(ctx)));
+  }
+
+  #changed(ctx: RequestContext, outcome: RowOutcome): Reply {
+    switch (outcome.is) {
+      case 'missing':
+        throw this.#missing();
+      case 'refused':
+        throw CHANGED_MEANWHILE;
+      case 'removed':
+        return { status: 204, type: '', body: '' };
+      case 'created':
+        return this.#written(ctx, outcome.row, 201);
+      case 'changed':
+        return this.#written(ctx, outcome.row, 200);
+    }
+  }
+
+  /** The reply to a write that stored a row. */
+  #written(ctx: RequestContext, { values, version }: StoredRow, status: 200 | 201): Reply {
+    const { etag } = userValidators(version);
+    const headers =
+      status === 201 ? { etag, location: this.#location(this.#format.keyOf(values)) } : { etag };
+    return this.#shows(ctx)
+      ? json(this.#format.json(values), status, headers)
+      : minimal(ctx, status, headers);
+  }
+
+  /** Whether the reply of a write has the row: unless its caller may not read, or does not want it. */
+  #shows(ctx: RequestContext): boolean {
+    if (ctx.headers.prefer !== undefined && preferences(ctx).get('return') === 'minimal') return false;
+    const { policy } = this.#options;
+    return policy === undefined || policy.allows(ctx, 'read', this.#store.relation.name);
+  }
+
+  #location(key: RowKey): string {
+    return `${this.#options.prefix}/${this.#store.relation.name}/${this.#format.path(key)}`;
+  }
+
+  /** The key in the path, as sent: a comma between parts differs from one that is escaped. */
+  #key({ target }: RequestContext): RowKey {
+    const [path = ''] = target.split('?', 1);
+    const segment = path.replace(/\/$/, '');
+    const key = this.#format.readPath(segment.slice(segment.lastIndexOf('/') + 1));
+    if (key === undefined) throw this.#missing();
+    return key;
+  }
+
+  /** The indexes of the columns that `fields` names; undefined for all. */
+  #shown({ query }: RequestContext): readonly number[] | undefined {
+    for (const name in query) {
+      if (name !== 'fields') {
+        const message = `There is no parameter ${quote(name)} for a row${didYouMean(name, ['fields'])}`;
+        throw invalidParameter(name, message);
+      }
+    }
+    if (query.fields === undefined) return undefined;
+    return readColumns(this.#store.relation, String(query.fields));
+  }
+
+  #body(ctx: RequestContext): unknown {
+    if (NOT_JSON.test(ctx.contentType ?? '')) {
+      const message = 'The rows of a relation are written as application/json';
+      throw new HttpProblem(415, 'UNSUPPORTED_MEDIA_TYPE', message);
+    }
+    return parseJsonBody(ctx.body);
+  }
+
+  /** Reads new rows, with all faults of all of them. */
+  #rows(ctx: RequestContext, given: readonly unknown[], pointer: (row: number) => string) {
+    const faults: RowFault[] = [];
+    const caller = ctx.caller?.name;
+    const rows = given.map((each, i) => this.#format.readRow(each, { at: pointer(i), caller, faults }));
+    if (faults.length > 0) throw invalidRow(faults);
+    return rows;
+  }
+
+  #condition(ctx: RequestContext): WriteCondition | undefined {
+    const condition = writeCondition(ctx);
+    if (condition === undefined && this.#options.requireIfMatch) throw NEEDS_IF_MATCH;
+    return condition;
+  }
+
+  #missing(): HttpProblem {
+    return new HttpProblem(404, 'NOT_FOUND', `${this.#store.relation.name} has no row with this key`);
+  }
+}
+
+/** A reply without the row. */
+function minimal(ctx: RequestContext, status: 200 | 201, headers: Readonly<Record<string, string>>): Reply {
+  const isAsked = preferences(ctx).get('return') === 'minimal';
+  const applied = isAsked ? { 'preference-applied': 'return=minimal' } : {};
+  return { status: status === 200 ? 204 : 201, type: '', body: '', headers: { ...headers, ...applied } };
+}
+
+const CHANGED_MEANWHILE = new HttpProblem(
+  412,
+  'PRECONDITION_FAILED',
+  'The row has been changed since, or is there already; read it again',
+);
+
+/** How many faults a refusal lists, and how many its message has. */
+const MAX_FAULTS = { listed: 100, told: 3 } as const;
+
+function invalidRow(faults: readonly RowFault[]): HttpProblem {
+  return new HttpProblem(400, 'INVALID_ROW', told(faults), { reasons: faults.slice(0, MAX_FAULTS.listed) });
+}
+
+function told(faults: readonly RowFault[]): string {
+  const first = faults.slice(0, MAX_FAULTS.told).map(({ detail }) => detail);
+  const more = faults.length - first.length;
+  return `${first.join('; ')}${more > 0 ? `; and ${more} more` : ''}`;
+}
+
+/** Turns an UnindexedListError into a refusal that says what to declare. */
+function explained<T>(read: () => MaybePromise<T>): MaybePromise<T> {
+  const refuse = (error: unknown): never => {
+    if (!(error instanceof UnindexedListError)) throw error;
+    const { relation, index } = error;
+    const line = `indexes: [[${index.map((column) => `'${column}'`).join(', ')}]]`;
+    throw new HttpProblem(
+      400,
+      'SEARCH_OFF',
+      `More than 10,000 rows of ${relation} would have to be looked at. Add to its declaration: ${line}`,
+    );
+  };
+  try {
+    const found = read();
+    return found instanceof Promise ? found.catch(refuse) : found;
+  } catch (error) {
+    return refuse(error);
+  }
+}
+
+/** Turns the refusal of a write by constraints into a 409 with all of them. */
+async function refusingConflicts(write: () => MaybePromise<Reply>): Promise<Reply> {
+  try {
+    return await write();
+  } catch (error) {
+    if (!(error instanceof RowsRefusedError)) throw error;
+    const { code, conflicts } = error;
+    const isArray = conflicts.some(({ row }) => row > 0);
+    const faults = conflicts.flatMap((conflict) => faultsOf(conflict, isArray ? `#/${conflict.row}` : '#'));
+    throw new HttpProblem(409, code, told(faults), { reasons: faults, cause: error });
+  }
+}
+
+/** The faults of a conflict: one for each of its columns. */
+function faultsOf(conflict: RowConflict, at: string): readonly RowFault[] {
+  if (conflict.code === 'REFERENCED') {
+    const { by } = conflict;
+    const whose = by === undefined ? 'of other relations' : `of ${by}`;
+    return [{ detail: `rows ${whose} refer to this row`, pointer: at }];
+  }
+  const { columns } = conflict;
+  const named = columns.join(' and ');
+  const detail =
+    conflict.code === 'TAKEN'
+      ? `another row has the same ${named}`
+      : `${conflict.to} has no row with this key (${named})`;
+  return columns.map((column) => ({ detail, pointer: `${at}/${column}` }));
+}

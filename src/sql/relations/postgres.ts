@@ -1,0 +1,204 @@
+import { createHash } from 'node:crypto';
+import type { Relation } from '../../relations/relation.ts';
+import type { RowStores, RowValues } from '../../relations/rows/rows.ts';
+import type { BatchQueue, DatabaseObserver } from '../batch-queue.ts';
+import type { UserReads } from '../postgres/user-reads.ts';
+import { singleWrite, writeQueue } from '../postgres/write-queue.ts';
+import { type Statement, type Steps, sqlState } from '../postgres-pool/connection.ts';
+import type { Server } from '../postgres-pool/server.ts';
+import { textLiteral } from '../schema/tables.ts';
+import type { Step } from '../stores/sql.ts';
+import { type Bound, type BoundText, name, POSTGRES_ROWS, type RowSql, VERSION } from './row-sql.ts';
+import { type NewRows, type RowEngine, type Rows, rowStores } from './row-store.ts';
+
+/** Where the rows are. */
+interface PostgresRowOptions {
+  readonly server: Server;
+  readonly reads: UserReads;
+  readonly observer: DatabaseObserver;
+}
+
+/** The rows of relations in a PostgreSQL database; disposing of them waits for accepted writes. */
+interface PostgresRowStores extends AsyncDisposable {
+  readonly stores: RowStores;
+}
+
+/** Opens the rows of the relations in a PostgreSQL database. */
+export function postgresRows(relations: readonly Relation[], options: PostgresRowOptions): PostgresRowStores {
+  const engine = new PostgresRows(options);
+  return {
+    stores: rowStores(relations, engine),
+    [Symbol.asyncDispose]: () => engine[Symbol.asyncDispose](),
+  };
+}
+
+/** unique_violation and foreign_key_violation. */
+const CONFLICTS: ReadonlySet<unknown> = new Set(['23505', '23503']);
+/** restrict_violation. */
+const RESTRICTED = '23001';
+/** Maximum number of statements that a connection prepares for relations. */
+const MAX_PREPARED = 500;
+/** Maximum number of concurrent batches of creates, each on its own connection. */
+const CREATE_CONCURRENCY = 2;
+
+type Serials = readonly (number | undefined)[];
+
+class PostgresRows implements RowEngine, AsyncDisposable {
+  readonly dialect = POSTGRES_ROWS;
+  readonly #options: PostgresRowOptions;
+  readonly #names = new Map<string, string>();
+  /** The creates of each relation, by the columns that they name. */
+  readonly #creates = new Map<string, BatchQueue<NewRows, Serials>>();
+
+  constructor(options: PostgresRowOptions) {
+    this.#options = options;
+  }
+
+  read({ text, values }: BoundText, isLong = false): Promise<Rows> {
+    // Without a name it is planned for its values.
+    return this.#options.reads.run(isLong ? { text } : this.#named(text), values, isLong);
+  }
+
+  readLatest({ text, values }: BoundText): Promise<Rows> {
+    return this.#options.server.read(this.#named(text), values);
+  }
+
+  write({ text, values }: BoundText): Promise<Rows> {
+    return this.#written(() => this.#options.server.write(this.#named(text), values));
+  }
+
+  /** Rows that name the same columns are stored in batches, each write of one or more rows. */
+  insert(sql: RowSql, { rows, version }: NewRows): Promise<Serials> {
+    const [first = []] = rows;
+    const inserted = sql.inserted(first);
+    const isUniform = rows.every((row) => sql.inserted(row).length === inserted.length);
+    if (!isUniform || sql.givesSerial(first)) return this.#insertGiven(sql, { rows, version });
+    const text = insertText(sql, inserted);
+    const queue =
+      this.#creates.get(text) ??
+      writeQueue<NewRows, Serials>(
+        // The queue needs the server's error to find the write that failed.
+        (writes) =>
+          this.#insertAll(sql, { text, inserted }, writes).finally(() => this.#options.reads.wrote()),
+        {
+          concurrency: CREATE_CONCURRENCY,
+          observer: this.#options.observer,
+          maxWait: this.#options.server.maxWait,
+        },
+      );
+    this.#creates.set(text, queue);
+    return queue.submit({ rows, version });
+  }
+
+  async #insertAll(
+    sql: RowSql,
+    { text, inserted }: { readonly text: string; readonly inserted: readonly number[] },
+    writes: readonly NewRows[],
+  ): Promise<readonly Serials[]> {
+    const values = columnsOf(sql, inserted, writes);
+    const stored = await this.#options.server.write(this.#named(text), values);
+    // Serials increase in the order in which the rows were given.
+    const serials = stored.map(([serial]) => Number(serial)).sort((a, b) => a - b);
+    let next = 0;
+    return writes.map(({ rows }) => rows.map(() => (sql.hasSerial ? serials[next++] : undefined)));
+  }
+
+  /** Stores rows of which some give their serial; later ones must be higher than it. */
+  async #insertGiven(sql: RowSql, { rows, version }: NewRows): Promise<Serials> {
+    const serial = sql.serialName;
+    const steps = rows.map((row): [Statement, readonly unknown[]] => {
+      const inserted = sql.inserted(row);
+      return [{ text: insertText(sql, inserted) }, columnsOf(sql, inserted, [{ rows: [row], version }])];
+    });
+    const follow = this.afterGiven(sql).map(({ text, values }): Steps[number] => [{ text }, values]);
+    const stored = await this.#written(() => this.#options.server.transaction([...steps, ...follow]));
+    return rows.map((_, i) => (serial === undefined ? undefined : Number(stored[i]?.[0]?.[0])));
+  }
+
+  async insertFree(sql: RowSql, row: RowValues, version: number): Promise<boolean> {
+    const inserted = sql.inserted(row);
+    const key = sql.relation.key.map(name).join(', ');
+    const text = insertText(sql, inserted, `ON CONFLICT (${key}) DO NOTHING`);
+    const values = columnsOf(sql, inserted, [{ rows: [row], version }]);
+    const after = sql.givesSerial(row) ? this.afterGiven(sql) : [];
+    const [stored = []] = await this.writeAll([{ text, values }, ...after]);
+    return stored.length > 0;
+  }
+
+  writeAll(steps: readonly (BoundText | Step)[]): Promise<readonly Rows[]> {
+    const statements = steps.map((each): Steps[number] => {
+      if ('text' in each) return [this.#named(each.text), each.values];
+      const [{ name: queryName, postgres }, ...values] = each;
+      return [{ name: queryName, text: postgres }, values];
+    });
+    return this.#written(() => this.#options.server.transaction(statements));
+  }
+
+  afterGiven(sql: RowSql): readonly BoundText[] {
+    const { serialName } = sql;
+    if (serialName === undefined) return [];
+    const table = name(sql.relation.table);
+    const sequence = 'pg_get_serial_sequence($1, $2)';
+    const max = `max(${name(serialName)})`;
+    return [
+      {
+        text: `
+          SELECT setval(${sequence}, ${max}) FROM ${table}
+          HAVING ${max} > coalesce(pg_sequence_last_value(${sequence}::regclass), 0)`,
+        values: [table, serialName],
+      },
+    ];
+  }
+
+  assigned({ relation, serialName }: RowSql): string {
+    return `currval(pg_get_serial_sequence(${textLiteral(name(relation.table))}, ${textLiteral(serialName ?? '')}))`;
+  }
+
+  isConflict(error: unknown): boolean {
+    const state = sqlState(error) ?? sqlState((Object(error) as { readonly cause?: unknown }).cause);
+    return CONFLICTS.has(state) || state === RESTRICTED;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all(Array.from(this.#creates.values(), (queue) => queue[Symbol.asyncDispose]()));
+  }
+
+  /** Awaits a write, after which this process reads from the primary for a while. */
+  async #written<T>(work: () => Promise<T>): Promise<T> {
+    try {
+      return await singleWrite(this.#options.observer, work);
+    } finally {
+      this.#options.reads.wrote();
+    }
+  }
+
+  /** A statement that connections prepare, unless there are too many shapes of statements. */
+  #named(text: string): Statement {
+    const known = this.#names.get(text);
+    if (known !== undefined) return { name: known, text };
+    if (this.#names.size >= MAX_PREPARED) return { text };
+    const made = `row-${createHash('sha256').update(text).digest('base64url').slice(0, 32)}`;
+    this.#names.set(text, made);
+    return { name: made, text };
+  }
+}
+
+/** An insert of any number of rows, whose values are bound as one list per column, with their version. */
+function insertText(sql: RowSql, inserted: readonly number[], conflict = ''): string {
+  const { columns } = sql.relation;
+  const names = [...inserted.map((i) => name(columns[i]?.name ?? '')), VERSION];
+  const lists = [...inserted.map((i) => sql.storageAt(i).type), 'bigint'].map(
+    (type, i) => `$${i + 1}::${type}[]`,
+  );
+  const returned = sql.serialName === undefined ? VERSION : name(sql.serialName);
+  return `
+    INSERT INTO ${name(sql.relation.table)} (${names.join(', ')}) OVERRIDING SYSTEM VALUE
+    SELECT ${names.join(', ')} FROM unnest(${lists.join(', ')}) WITH ORDINALITY AS given (${names.join(', ')}, "_nth")
+    ORDER BY "_nth" ${conflict} RETURNING ${returned}`;
+}
+
+/** The values of `insertText`. */
+function columnsOf(sql: RowSql, inserted: readonly number[], writes: readonly NewRows[]): readonly Bound[] {
+  const column = (i: number) => writes.flatMap(({ rows }) => rows.map((row) => sql.bindAt(i, row[i])));
+  return [...inserted.map(column), writes.flatMap(({ rows, version }) => rows.map(() => version))];
+}

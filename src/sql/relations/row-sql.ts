@@ -1,0 +1,277 @@
+import { folded } from '../../core/text.ts';
+import type { Bound as BoundValue, Storage } from '../../relations/codec.ts';
+import { codecOf } from '../../relations/codecs.ts';
+import type { ColumnType, Relation, Value } from '../../relations/relation.ts';
+
+/** The name of the column with a row's version. */
+export const VERSION = '"_version"';
+
+/** A value as it is bound to a statement. */
+export type Bound = BoundValue | readonly unknown[];
+
+/** A statement with its values. */
+export interface BoundText {
+  readonly text: string;
+  readonly values: readonly Bound[];
+}
+
+/** The words in which the statements on rows differ between the engines. */
+export interface RowDialect {
+  /** How the engine stores a type of columns. */
+  storage(type: ColumnType): Storage;
+  /** The placeholder of the nth value, counting from 1, as a value of a type of the engine. */
+  parameter(nth: number, type: string): string;
+  /** The condition that a number is in the nth value, a list, or that the list is null. */
+  isInOrNull(column: string, nth: number): string;
+  /** Binds a list of numbers for `isInOrNull`. */
+  list(numbers: readonly number[] | undefined): Bound;
+  /** Binds a list of values for `isIn`; `folds` says whether texts are compared without the case of A to Z. */
+  listOf(values: readonly BoundValue[], folds: boolean): Bound;
+  /** The condition that an expression has a value of the nth value, a list. */
+  isIn(compared: string, nth: number, type: string): string;
+  /** The condition that a text contains another; `folds` says that the other is in lower case. */
+  contains(text: string, part: string, folds: boolean): string;
+  /** What an insert says that gives the number of a row. */
+  readonly overriding: string;
+  /** The constant false. */
+  readonly no: string;
+  greatest(...values: readonly string[]): string;
+}
+
+/** Quotes the name of a table or column. */
+export function name(text: string): string {
+  return `"${text.replaceAll('"', '""')}"`;
+}
+
+export const SQLITE_ROWS: RowDialect = {
+  storage: (type) => codecOf(type).sqlite,
+  parameter: (nth) => `?${nth}`,
+  isInOrNull: (column, nth) => `(?${nth} IS NULL OR ${column} IN (SELECT value FROM json_each(?${nth})))`,
+  list: (numbers) => (numbers === undefined ? null : JSON.stringify(numbers)),
+  // A bigint would not be JSON.
+  listOf: (values) =>
+    `[${values.map((value) => (typeof value === 'string' ? JSON.stringify(value) : String(value))).join()}]`,
+  isIn: (compared, nth) => `${compared} IN (SELECT value FROM json_each(?${nth}))`,
+  contains: (text, part, folds) => `instr(${folds ? `lower(${text})` : text}, ${part}) > 0`,
+  overriding: '',
+  no: '0',
+  greatest: (...values) => `max(${values.join(', ')})`,
+};
+
+export const POSTGRES_ROWS: RowDialect = {
+  storage: (type) => codecOf(type).postgres,
+  parameter: (nth, type) => `$${nth}::${type}`,
+  isInOrNull: (column, nth) => `($${nth}::bigint[] IS NULL OR ${column} = ANY ($${nth}::bigint[]))`,
+  list: (numbers) => numbers ?? null,
+  listOf: (values, folds) => (folds ? values.map((value) => folded(String(value))) : values),
+  isIn: (compared, nth, type) => `${compared} = ANY ($${nth}::${type}[])`,
+  contains: (text, part, folds) => `strpos(${folds ? `lower(${text} COLLATE "C")` : text}, ${part}) > 0`,
+  overriding: 'OVERRIDING SYSTEM VALUE',
+  no: 'false',
+  greatest: (...values) => `greatest(${values.join(', ')})`,
+};
+
+/** Builds the statements on the rows of a relation. Texts that depend on the relation alone are built once. */
+export class RowSql {
+  readonly relation: Relation;
+  readonly dialect: RowDialect;
+  readonly table: string;
+  /** The expressions that read a row and its version. */
+  readonly selected: string;
+  /** The index of the serial column; -1 without one. */
+  readonly #serial: number;
+  readonly #types: ReadonlyMap<string, ColumnType>;
+  readonly #keyTypes: readonly ColumnType[];
+  readonly #storages: readonly Storage[];
+  readonly #readText: string;
+  readonly #removeText: string;
+
+  constructor(relation: Relation, dialect: RowDialect) {
+    const { columns, key } = relation;
+    this.relation = relation;
+    this.dialect = dialect;
+    this.table = name(relation.table);
+    this.#storages = columns.map(({ type }) => dialect.storage(type));
+    this.#serial = columns.findIndex(({ type }) => type.kind === 'serial');
+    this.#types = new Map(columns.map((column) => [column.name, column.type]));
+    this.#keyTypes = key.map((column) => this.typeOf(column));
+    this.selected = [
+      ...columns.map((column) => dialect.storage(column.type).select(name(column.name))),
+      VERSION,
+    ].join(', ');
+    this.#readText = `SELECT ${this.selected} FROM ${this.table} WHERE ${this.#isKey(1)}`;
+    this.#removeText = `DELETE FROM ${this.table} WHERE ${this.#isMeant()} RETURNING ${VERSION}`;
+  }
+
+  typeOf(column: string): ColumnType {
+    const type = this.#types.get(column);
+    if (type === undefined) throw new Error(`${this.relation.name} has no column ${column}`);
+    return type;
+  }
+
+  /** The placeholder of the nth value, counting from 1. */
+  parameter(nth: number, type: ColumnType): string {
+    return this.dialect.parameter(nth, this.dialect.storage(type).type);
+  }
+
+  /** A value as it is bound. */
+  bind(value: Value | undefined, type: ColumnType): Bound {
+    return this.dialect.storage(type).bind(value ?? null);
+  }
+
+  bindAt(column: number, value: Value | undefined): Bound {
+    return this.storageAt(column).bind(value ?? null);
+  }
+
+  parameterAt(nth: number, column: number): string {
+    return this.dialect.parameter(nth, this.storageAt(column).type);
+  }
+
+  storageAt(column: number): Storage {
+    const storage = this.#storages[column];
+    if (storage === undefined) throw new Error(`${this.relation.name} has no column ${column}`);
+    return storage;
+  }
+
+  /** Whether the engine can assign a column. */
+  get hasSerial(): boolean {
+    return this.#serial !== -1;
+  }
+
+  get serialName(): string | undefined {
+    return this.relation.columns[this.#serial]?.name;
+  }
+
+  /** Whether a row has the number that the engine could assign. */
+  givesSerial(values: readonly Value[]): boolean {
+    return this.hasSerial && values[this.#serial] !== null;
+  }
+
+  /** The row of what `selected` reads. */
+  row(stored: readonly unknown[]): { readonly values: readonly Value[]; readonly version: number } {
+    const { columns } = this.relation;
+    const values = this.#storages.map(({ read }, i) => read(stored[i]));
+    return { values, version: Number(stored[columns.length]) };
+  }
+
+  read(key: readonly Value[]): BoundText {
+    return { text: this.#readText, values: this.#keyValues(key) };
+  }
+
+  /** The indexes of the columns that an insert of this row names. */
+  inserted(values: readonly Value[]): readonly number[] {
+    return values.flatMap((value, i) => (i === this.#serial && value === null ? [] : [i]));
+  }
+
+  /** Stores a row if this write has taken an idempotency key. */
+  insertForKey(key: string, row: readonly Value[], version: number): BoundText {
+    const { columns } = this.relation;
+    const inserted = this.inserted(row);
+    const names = [...inserted.map((i) => name(columns[i]?.name ?? '')), VERSION];
+    const values: Bound[] = [key];
+    const parameters = inserted.map((i) => this.parameterAt(values.push(this.bindAt(i, row[i])), i));
+    parameters.push(this.dialect.parameter(values.push(version), 'bigint'));
+    const taken = `idempotency_keys WHERE key = ${this.dialect.parameter(1, 'text')} AND user_id = 0`;
+    return {
+      text: `INSERT INTO ${this.table} (${names.join(', ')}) ${this.dialect.overriding} SELECT ${parameters.join(', ')} FROM ${taken}`,
+      values,
+    };
+  }
+
+  /** Records that a row was stored, if this write has taken the key; returns the outcome that is kept. */
+  noteForKey(key: string, now: number, serial: string): BoundText {
+    const kept = `key = ${this.dialect.parameter(1, 'text')} AND expires_at > ${this.dialect.parameter(2, 'bigint')}`;
+    return {
+      text: `UPDATE idempotency_keys SET user_id = CASE WHEN user_id > 0 THEN user_id ELSE ${serial} END WHERE ${kept} RETURNING fingerprint, user_id`,
+      values: [key, now],
+    };
+  }
+
+  /** Removes a row that meets a condition; returns a row if it did. */
+  remove(key: readonly Value[], condition: readonly Bound[]): BoundText {
+    return { text: this.#removeText, values: [...this.#keyValues(key), ...condition] };
+  }
+
+  /** Changes columns of a row that meets a condition; returns the row. */
+  update(
+    key: readonly Value[],
+    patch: Iterable<readonly [index: number, value: Value]>,
+    condition: readonly Bound[],
+    version: number,
+  ): BoundText {
+    const { columns } = this.relation;
+    const values: Bound[] = [...this.#keyValues(key), ...condition, version];
+    const now = this.dialect.parameter(values.length, 'bigint');
+    const sets = Array.from(patch, ([i, value]) => {
+      const column = columns[i];
+      if (column === undefined) throw new Error(`${this.relation.name} has no column ${i}`);
+      const nth = values.push(this.bind(value, column.type));
+      return `${name(column.name)} = ${this.parameter(nth, column.type)}`;
+    });
+    sets.push(`${VERSION} = ${this.dialect.greatest(`${VERSION} + 1`, now)}`);
+    return {
+      text: `UPDATE ${this.table} SET ${sets.join(', ')} WHERE ${this.#isMeant()} RETURNING ${this.selected}`,
+      values,
+    };
+  }
+
+  /**
+   * Whether another row has these values of columns; `except` is the key of the row itself. Undefined if one
+   * of the values is null, which no other row equals.
+   */
+  taken(
+    columns: readonly string[],
+    values: readonly Value[],
+    except: readonly Value[] | undefined,
+  ): BoundText | undefined {
+    const found = this.#equal(columns, values);
+    if (found === undefined || except === undefined) return found && exists(this.table, found);
+    const { key } = this.relation;
+    const bound = [...found.values, ...this.#keyValues(except)];
+    const own = key.map((column, i) => {
+      return `${name(column)} = ${this.parameter(found.values.length + i + 1, this.typeOf(column))}`;
+    });
+    return exists(this.table, { text: `${found.text} AND NOT (${own.join(' AND ')})`, values: bound });
+  }
+
+  /** Whether a row has these values of columns; undefined if one of the values is null. */
+  has(columns: readonly string[], values: readonly Value[]): BoundText | undefined {
+    const found = this.#equal(columns, values);
+    return found && exists(this.table, found);
+  }
+
+  #equal(columns: readonly string[], given: readonly Value[]): BoundText | undefined {
+    if (given.includes(null)) return undefined;
+    const { dialect } = this;
+    const conditions = columns.map((column, i) => {
+      const type = this.typeOf(column);
+      const { compared } = dialect.storage(type);
+      return `${compared(name(column))} = ${compared(this.parameter(i + 1, type))}`;
+    });
+    const values = columns.map((column, i) => this.bind(given[i], this.typeOf(column)));
+    return { text: conditions.join(' AND '), values };
+  }
+
+  #keyValues(key: readonly Value[]): Bound[] {
+    return this.#keyTypes.map((type, i) => this.bind(key[i], type));
+  }
+
+  /** The condition on the key, whose values are bound from the nth on. */
+  #isKey(nth: number): string {
+    const { key } = this.relation;
+    return key
+      .map((column, i) => `${name(column)} = ${this.parameter(nth + i, this.typeOf(column))}`)
+      .join(' AND ');
+  }
+
+  /** The condition on the key and, behind it, on the version. */
+  #isMeant(): string {
+    const next = this.relation.key.length + 1;
+    const { dialect } = this;
+    return `${this.#isKey(1)} AND ${dialect.isInOrNull(VERSION, next)} AND ${VERSION} < ${dialect.parameter(next + 1, 'bigint')}`;
+  }
+}
+
+function exists(table: string, { text, values }: BoundText): BoundText {
+  return { text: `SELECT 1 FROM ${table} WHERE ${text} LIMIT 1`, values };
+}

@@ -1,0 +1,302 @@
+import { type MaybePromise, whenReady } from '../../core/maybe-promise.ts';
+import type { Relation, Value } from '../../relations/relation.ts';
+import type { Relations } from '../../relations/rows/conditions.ts';
+import type { RowLists } from '../../relations/rows/row-lists.ts';
+import {
+  type CreateOnceOutcome,
+  type PutRule,
+  type RowConflict,
+  RowFormat,
+  type RowKey,
+  type RowOutcome,
+  type RowPatch,
+  type RowStore,
+  type RowStores,
+  RowsRefusedError,
+  type RowValues,
+  type StoredRow,
+} from '../../relations/rows/rows.ts';
+import type { IdempotencyKey, WriteCondition } from '../../relations/user.ts';
+import { storedKey } from '../inbox-sql.ts';
+import type { Step } from '../stores/sql.ts';
+import { USER_QUERIES } from '../stores/user-queries.ts';
+import { RowListSql } from './row-lists.ts';
+import { type Bound, type BoundText, type RowDialect, RowSql } from './row-sql.ts';
+
+/** Rows of a statement, as arrays of columns. */
+export type Rows = readonly (readonly unknown[])[];
+
+/** New rows with their version. */
+export interface NewRows {
+  readonly rows: readonly RowValues[];
+  readonly version: number;
+}
+
+/** What the engines do differently. */
+export interface RowEngine {
+  readonly dialect: RowDialect;
+  /** Runs a read; a long one does not keep others waiting. */
+  read(statement: BoundText, isLong?: boolean): MaybePromise<Rows>;
+  /** Runs a short read that sees all acknowledged writes. */
+  readLatest(statement: BoundText): MaybePromise<Rows>;
+  /** Runs one statement, durably. */
+  write(statement: BoundText): Promise<Rows>;
+  /** Stores rows in one commit; resolves to the serial of each, undefined without one. */
+  insert(sql: RowSql, rows: NewRows): Promise<readonly (number | undefined)[]>;
+  /** Stores a row unless it is there; resolves to whether it did. */
+  insertFree(sql: RowSql, row: RowValues, version: number): Promise<boolean>;
+  /** Runs statements in one commit; resolves to the rows of each. */
+  writeAll(steps: readonly (BoundText | Step)[]): Promise<readonly Rows[]>;
+  /** The statements that must follow the insert of a row that gives its serial. */
+  afterGiven(sql: RowSql): readonly BoundText[];
+  /** The serial that the statement before it has assigned. */
+  assigned(sql: RowSql): string;
+  /** Whether a write failed because of a constraint between rows. */
+  isConflict(error: unknown): boolean;
+}
+
+/** A time that every version precedes. */
+const NEVER = Number.MAX_SAFE_INTEGER;
+/** How often a write is repeated if its conflict cannot be found any more. */
+const RETRIES = 3;
+/** How many conflicts a refusal names. */
+const MAX_CONFLICTS = 100;
+
+/** The stores of all relations of a declaration, by name. */
+export function rowStores(relations: readonly Relation[], engine: RowEngine): RowStores {
+  const all = new Map<string, RelationRows>();
+  const byName = new Map(relations.map((relation) => [relation.name, relation]));
+  for (const relation of relations) all.set(relation.name, new RelationRows(relation, engine, byName, all));
+  return all;
+}
+
+/** The rows of a relation, as far as both engines do the same. */
+class RelationRows implements RowStore {
+  readonly relation: Relation;
+  readonly format: RowFormat;
+  readonly sql: RowSql;
+  readonly lists: RowLists;
+  readonly #engine: RowEngine;
+  readonly #all: ReadonlyMap<string, RelationRows>;
+  /** The columns that a put replaces: all but the key. */
+  readonly #replaced: readonly number[];
+
+  constructor(
+    relation: Relation,
+    engine: RowEngine,
+    relations: Relations,
+    all: ReadonlyMap<string, RelationRows>,
+  ) {
+    this.relation = relation;
+    this.format = new RowFormat(relation);
+    this.sql = new RowSql(relation, engine.dialect);
+    this.lists = new RowListSql(this.sql, engine, relations);
+    this.#engine = engine;
+    this.#all = all;
+    this.#replaced = relation.columns.flatMap(({ name }, i) => (relation.key.includes(name) ? [] : [i]));
+  }
+
+  read(key: RowKey): MaybePromise<StoredRow | undefined> {
+    return whenReady(this.#engine.read(this.sql.read(key)), ([row]) => row && this.sql.row(row));
+  }
+
+  #readLatest(key: RowKey): MaybePromise<StoredRow | undefined> {
+    return whenReady(this.#engine.readLatest(this.sql.read(key)), ([row]) => row && this.sql.row(row));
+  }
+
+  async create(rows: readonly RowValues[]): Promise<readonly StoredRow[]> {
+    const version = Date.now();
+    const serials = await this.#explained(
+      () => this.#engine.insert(this.sql, { rows, version }),
+      () => this.#conflictsOf(rows),
+    );
+    return rows.map((values, i) => ({ values: this.#withSerial(values, serials[i]), version }));
+  }
+
+  async createOnce(row: RowValues, { key, ...given }: IdempotencyKey): Promise<CreateOnceOutcome> {
+    const { claimKey, expireKeys } = USER_QUERIES;
+    // The key of the row is kept with the digest, unless the engine assigns it.
+    const path = this.format.path(this.format.keyOf(row));
+    const fingerprint = `${given.fingerprint} ${path}`;
+    const stored = storedKey(key);
+    const now = Date.now();
+    const isGiven = this.sql.givesSerial(row);
+    const after = isGiven ? this.#engine.afterGiven(this.sql) : [];
+    const results = await this.#explained(
+      () =>
+        this.#engine.writeAll([
+          [claimKey, stored, fingerprint, now, now + given.keptFor],
+          this.sql.insertForKey(stored, row, now),
+          this.sql.noteForKey(
+            stored,
+            now,
+            this.sql.hasSerial && !isGiven ? this.#engine.assigned(this.sql) : '1',
+          ),
+          ...after,
+          [expireKeys, now],
+        ]),
+      () => this.#conflictsOf([row]),
+    );
+    const [kept] = results[2] ?? [];
+    if (kept === undefined) return { is: 'running' };
+    const [digest, keptPath = ''] = String(kept[0]).split(' ');
+    if (digest !== given.fingerprint) return { is: 'reused' };
+    const rowKey = keptPath === '' ? [Number(kept[1])] : this.format.readPath(keptPath);
+    if (rowKey === undefined) return { is: 'reused' };
+    return { is: 'created', key: rowKey, row: await this.#readLatest(rowKey) };
+  }
+
+  async change(key: RowKey, patch: RowPatch, condition: WriteCondition | undefined): Promise<RowOutcome> {
+    const rows = await this.#explained(
+      () => this.#engine.write(this.sql.update(key, patch, this.#conditionValues(condition), Date.now())),
+      async () => {
+        const stored = await this.#readLatest(key);
+        if (stored === undefined) return [];
+        return this.#conflictsOf([stored.values.map((value, i) => patch.get(i) ?? value)], key, patch);
+      },
+    );
+    return this.#outcome(key, rows, condition, ([row = []]) => ({ is: 'changed', row: this.sql.row(row) }));
+  }
+
+  async put(row: RowValues, { condition, creates, replaces }: PutRule): Promise<RowOutcome> {
+    const key = this.format.keyOf(row);
+    for (let attempt = 0; attempt <= RETRIES; attempt++) {
+      if (replaces) {
+        const patch = new Map(this.#replaced.map((i) => [i, row[i] ?? null]));
+        const outcome = await this.change(key, patch, condition);
+        if (outcome.is !== 'missing' || !creates) return outcome;
+      }
+      const version = Date.now();
+      const isCreated = await this.#explained(
+        () => this.#engine.insertFree(this.sql, row, version),
+        () => this.#conflictsOf([row], key),
+      );
+      if (isCreated) return { is: 'created', row: { values: row, version } };
+      if (!replaces) return { is: 'refused' };
+    }
+    return { is: 'refused' };
+  }
+
+  async remove(key: RowKey, condition: WriteCondition | undefined): Promise<RowOutcome> {
+    const rows = await this.#explained(
+      () => this.#engine.write(this.sql.remove(key, this.#conditionValues(condition))),
+      () => this.#referrersOf(key),
+      { code: 'REFERENCED', row: 0, by: undefined },
+    );
+    return this.#outcome(key, rows, condition, () => ({ is: 'removed' }));
+  }
+
+  /** The outcome of a write; if it affected no row under its condition, finds out why. */
+  async #outcome(
+    key: RowKey,
+    rows: Rows,
+    condition: WriteCondition | undefined,
+    outcome: (rows: Rows) => RowOutcome,
+  ): Promise<RowOutcome> {
+    if (rows.length > 0) return outcome(rows);
+    // Without a condition the row was missing, even if another write has created it since.
+    if (condition?.versions === undefined && condition?.before === undefined) return { is: 'missing' };
+    return { is: (await this.#readLatest(key)) === undefined ? 'missing' : 'refused' };
+  }
+
+  #withSerial(values: RowValues, serial: number | undefined): RowValues {
+    const at = this.format.serial;
+    return at === -1 || serial === undefined || values[at] !== null ? values : values.with(at, serial);
+  }
+
+  /**
+   * Runs a write. If a constraint refuses it, looks for all conflicts of its rows, since an engine names the
+   * first one at most. If there are none any more, tries again.
+   */
+  async #explained<T>(
+    write: () => Promise<T>,
+    conflicts: () => MaybePromise<readonly RowConflict[]>,
+    unknown?: RowConflict,
+  ): Promise<T> {
+    for (let attempt = 0; ; attempt++) {
+      try {
+        return await write();
+      } catch (error) {
+        if (!this.#engine.isConflict(error)) throw error;
+        const [first, ...others] = await conflicts();
+        if (first !== undefined) throw new RowsRefusedError([first, ...others]);
+        if (attempt < RETRIES) continue;
+        if (unknown !== undefined) throw new RowsRefusedError([unknown]);
+        throw error;
+      }
+    }
+  }
+
+  /** The conflicts of rows to be stored; `own` is the key of the row that is replaced, `patch` what changes. */
+  async #conflictsOf(
+    rows: readonly RowValues[],
+    own?: RowKey,
+    patch?: RowPatch,
+  ): Promise<readonly RowConflict[]> {
+    const { relation, sql } = this;
+    const found: RowConflict[] = [];
+    const isChanged = (columns: readonly string[]) =>
+      patch === undefined || columns.some((column) => patch.has(this.format.indexOf(column)));
+    const valuesOf = (row: RowValues, columns: readonly string[]): readonly Value[] =>
+      columns.map((column) => row[this.format.indexOf(column)] ?? null);
+    const uniques = (own === undefined ? [relation.key, ...relation.unique] : relation.unique).filter(
+      isChanged,
+    );
+    const references = relation.references.filter(({ columns }) => isChanged(columns));
+    const earlier = uniques.map(() => new Set<string>());
+    for (const [row, values] of rows.entries()) {
+      for (const [i, columns] of uniques.entries()) {
+        const given = valuesOf(values, columns);
+        const text = this.#comparable(columns, given);
+        const taken = sql.taken(columns, given, own);
+        const isRepeated = text !== undefined && earlier[i]?.has(text) === true;
+        if (text !== undefined) earlier[i]?.add(text);
+        if (isRepeated || (await this.#finds(taken))) found.push({ code: 'TAKEN', row, columns });
+      }
+      for (const { to, columns, targetColumns } of references) {
+        const target = this.#all.get(to);
+        const reference = target?.sql.has(targetColumns, valuesOf(values, columns));
+        if (reference === undefined || (await this.#finds(reference))) continue;
+        found.push({ code: 'REFERENCE_MISSING', row, columns, to });
+      }
+      if (found.length >= MAX_CONFLICTS) break;
+    }
+    return found;
+  }
+
+  /** The values of a unique as a text that is the same for values that are equal; undefined with a null. */
+  #comparable(columns: readonly string[], values: readonly Value[]): string | undefined {
+    if (values.includes(null)) return undefined;
+    return JSON.stringify(
+      values.map((value, i) => {
+        const type = this.sql.typeOf(columns[i] ?? '');
+        const text = value instanceof Uint8Array ? Buffer.from(value).toString('base64') : String(value);
+        const isFolded = type.kind === 'text' && type.fold;
+        return isFolded ? text.replace(/[A-Z]/g, (letter) => letter.toLowerCase()) : text;
+      }),
+    );
+  }
+
+  /** The relations whose rows forbid the removal of a row. */
+  async #referrersOf(key: RowKey): Promise<readonly RowConflict[]> {
+    const found: RowConflict[] = [];
+    for (const { relation: by, reference: name } of this.relation.inverses) {
+      const other = this.#all.get(by);
+      const reference = other?.relation.references.find((each) => each.name === name);
+      if (other === undefined || reference?.onDelete !== 'restrict') continue;
+      const values = reference.targetColumns.map((column) => key[this.relation.key.indexOf(column)] ?? null);
+      if (await this.#finds(other.sql.has(reference.columns, values))) {
+        found.push({ code: 'REFERENCED', row: 0, by });
+      }
+    }
+    return found;
+  }
+
+  #conditionValues(condition: WriteCondition | undefined): Bound[] {
+    return [this.#engine.dialect.list(condition?.versions), condition?.before ?? NEVER];
+  }
+
+  async #finds(statement: BoundText | undefined): Promise<boolean> {
+    return statement !== undefined && (await this.#engine.readLatest(statement)).length > 0;
+  }
+}

@@ -1,0 +1,122 @@
+import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
+import { GenerationalCache } from '../../core/generational-cache.ts';
+import type { MaybePromise } from '../../core/maybe-promise.ts';
+import type { Relation } from '../../relations/relation.ts';
+import type { RowStores, RowValues } from '../../relations/rows/rows.ts';
+import { readRows } from '../sqlite/connection.ts';
+import type { Reader } from '../sqlite/reader.ts';
+import { writeStep } from '../sqlite/sql.ts';
+import type { TickSnapshot } from '../sqlite/tick-snapshot.ts';
+import type { Step } from '../sqlite-writer/batch.ts';
+import type { WriteQueue } from '../sqlite-writer/write-queue.ts';
+import type { Step as SharedStep } from '../stores/sql.ts';
+import { type BoundText, name, type RowSql, SQLITE_ROWS, VERSION } from './row-sql.ts';
+import { type NewRows, type RowEngine, type Rows, rowStores } from './row-store.ts';
+
+/** Where the rows are. */
+interface SqliteRowOptions {
+  /** Reads on the caller's thread. */
+  readonly reads: DatabaseSync;
+  readonly writes: WriteQueue;
+  readonly snapshot: TickSnapshot | undefined;
+  /** Runs long reads; if undefined, the caller's thread runs them. */
+  readonly reader: Reader | undefined;
+}
+
+/** Maximum size of all texts of prepared statements, in bytes. */
+const MAX_STATEMENTS = 1024 * 1024;
+
+/** Opens the rows of the relations in an SQLite database. */
+export function sqliteRows(relations: readonly Relation[], options: SqliteRowOptions): RowStores {
+  return rowStores(relations, new SqliteRows(options));
+}
+
+class SqliteRows implements RowEngine {
+  readonly dialect = SQLITE_ROWS;
+  readonly #options: SqliteRowOptions;
+  readonly #prepared = new GenerationalCache<StatementSync>(MAX_STATEMENTS);
+
+  constructor(options: SqliteRowOptions) {
+    this.#options = options;
+  }
+
+  read(statement: BoundText, isLong = false): MaybePromise<Rows> {
+    const { reader } = this.#options;
+    return isLong && reader !== undefined ? reader.rows(statement) : this.readLatest(statement);
+  }
+
+  // A snapshot ends before a commit is acknowledged.
+  readLatest({ text, values }: BoundText): Rows {
+    this.#options.snapshot?.enter();
+    return readRows<readonly unknown[]>(this.#statement(text), ...(values as readonly SQLInputValue[]));
+  }
+
+  async write(statement: BoundText): Promise<Rows> {
+    const [rows = []] = await this.#options.writes.submit([step(statement)]);
+    return rows;
+  }
+
+  async insert(sql: RowSql, { rows, version }: NewRows): Promise<readonly (number | undefined)[]> {
+    const steps = rows.map((row) => step(insertOf(sql, row, version)));
+    const stored = await this.#options.writes.submit(steps);
+    return stored.map(([row]) => (row === undefined ? undefined : Number(row[0])));
+  }
+
+  async insertFree(sql: RowSql, row: RowValues, version: number): Promise<boolean> {
+    const key = sql.relation.key.map(name).join(', ');
+    const insert = insertOf(
+      sql,
+      row,
+      version,
+      (values) => `VALUES (${values}) ON CONFLICT (${key}) DO NOTHING`,
+    );
+    const stored = await this.#options.writes.submit([step(insert)]);
+    return (stored[0]?.length ?? 0) > 0;
+  }
+
+  writeAll(steps: readonly (BoundText | SharedStep)[]): Promise<readonly Rows[]> {
+    return this.#options.writes.submit(steps.map((each) => ('text' in each ? step(each) : writeStep(each))));
+  }
+
+  afterGiven(): readonly BoundText[] {
+    return [];
+  }
+
+  assigned(): string {
+    return 'last_insert_rowid()';
+  }
+
+  isConflict(error: unknown): boolean {
+    return error instanceof Error && /(?:UNIQUE|FOREIGN KEY) constraint failed/.test(error.message);
+  }
+
+  #statement(text: string): StatementSync {
+    const known = this.#prepared.get(text);
+    if (known !== undefined) return known;
+    const made = this.#options.reads.prepare(text);
+    made.setReturnArrays(true);
+    this.#prepared.set(text, made, text.length);
+    return made;
+  }
+}
+
+function step({ text, values }: BoundText): Step {
+  return { statement: text, values: values as readonly SQLInputValue[] };
+}
+
+/** The insert of a row; `source` writes what follows the names of the columns. */
+function insertOf(
+  sql: RowSql,
+  row: RowValues,
+  version: number,
+  source = (values: string) => `VALUES (${values})`,
+): BoundText {
+  const { columns, table } = sql.relation;
+  const inserted = sql.inserted(row);
+  const names = [...inserted.map((i) => name(columns[i]?.name ?? '')), VERSION];
+  const parameters = names.map((_, i) => `?${i + 1}`).join(', ');
+  return {
+    text: `INSERT INTO ${name(table)} (${names.join(', ')}) ${source(parameters)}`,
+    values: [...inserted.map((i) => sql.bindAt(i, row[i])), version],
+  };
+}

@@ -1,0 +1,323 @@
+import {
+  type Check,
+  type Column,
+  type DeclaredCheck,
+  type DeclaredColumn,
+  type DeclaredTable,
+  type ForeignKey,
+  type Index,
+  isOwnName,
+  type Table,
+  VERSION_COLUMN,
+} from './tables.ts';
+
+/** One difference between a table and its declaration. */
+export type Change =
+  | { readonly is: 'rename table'; readonly from: string }
+  | { readonly is: 'rename column'; readonly from: string; readonly to: string }
+  | { readonly is: 'rename constraint' | 'rename index'; readonly from: string; readonly to: string }
+  | { readonly is: 'add column' | 'set default' | 'require' | 'number'; readonly column: DeclaredColumn }
+  | { readonly is: 'retype'; readonly from: Column; readonly column: DeclaredColumn }
+  | { readonly is: 'relax'; readonly column: Column }
+  | { readonly is: 'replace key'; readonly from: string | undefined }
+  | { readonly is: 'drop check'; readonly check: Check }
+  | { readonly is: 'add check'; readonly check: DeclaredCheck }
+  | { readonly is: 'drop index' | 'add index'; readonly index: Index }
+  | { readonly is: 'drop reference' | 'add reference'; readonly foreignKey: ForeignKey };
+
+/** A declared table, with its changes in an order in which they can be made. */
+export interface TableDiff<T extends Table> {
+  readonly table: DeclaredTable;
+  /** The table of the catalogue after its renames; undefined if it has to be created. */
+  readonly current: T | undefined;
+  readonly changes: readonly Change[];
+  /** Why the changes cannot be made; undefined if they can. */
+  readonly obstacle: string | undefined;
+}
+
+export interface Diff<T extends Table> {
+  readonly tables: readonly TableDiff<T>[];
+  /** Columns and tables of relations that no longer are declared: `books.subtitle`, `loans`. */
+  readonly undeclared: readonly string[];
+}
+
+/** The differences between declared tables and those of a catalogue. */
+export function diffTables<T extends Table>(
+  declared: readonly DeclaredTable[],
+  catalogue: readonly T[],
+): Diff<T> {
+  const renames = renamesOf(declared, catalogue);
+  const renamed = new Map(
+    catalogue.map((table) => withRenames(table, renames)).map((table) => [table.name, table]),
+  );
+  const retyped = new Set(
+    declared.flatMap(({ name, columns }) =>
+      columns.flatMap((column) => {
+        const current = renamed.get(name)?.columns.find((each) => each.name === column.name);
+        return current !== undefined && isRetyped(current, column) ? [`${name}.${column.name}`] : [];
+      }),
+    ),
+  );
+  const rekeyed = declared.filter(({ name, key }) => !isSame(key, renamed.get(name)?.key ?? key));
+  const broken = new Set([...retyped, ...rekeyed.map(({ name }) => name)]);
+  const names = new Set(declared.map(({ name }) => name));
+  return {
+    tables: declared.map((table): TableDiff<T> => {
+      const current = renamed.get(table.name);
+      if (current === undefined) return { table, current, changes: [], obstacle: undefined };
+      const { from, columns } = renames.get(table.name) ?? { from: table.name, columns: new Map() };
+      const referring = [...renamed.values()].find(
+        (other) => !names.has(other.name) && other.foreignKeys.some((key) => key.table === table.name),
+      );
+      const isKeyChanged =
+        rekeyed.includes(table) || current.key.some((column) => retyped.has(`${table.name}.${column}`));
+      return {
+        table,
+        current,
+        obstacle:
+          isKeyChanged && referring !== undefined
+            ? `${referring.name}, which is not declared, refers to its key`
+            : undefined,
+        changes: [
+          ...(from === table.name ? [] : [{ is: 'rename table', from } as const]),
+          ...[...columns].map(([to, from]) => ({ is: 'rename column', from, to }) as const),
+          ...changesOf(table, current, from, broken),
+        ],
+      };
+    }),
+    undeclared: [...renamed.values()].flatMap((table) =>
+      names.has(table.name) ? undeclaredColumns(table, declared) : isRelation(table) ? [table.name] : [],
+    ),
+  };
+}
+
+function isRelation({ columns }: Table): boolean {
+  return columns.some(({ name }) => name === VERSION_COLUMN);
+}
+
+function undeclaredColumns(table: Table, declared: readonly DeclaredTable[]): readonly string[] {
+  const known = declared.find(({ name }) => name === table.name)?.columns.map(({ name }) => name);
+  return table.columns
+    .filter(({ name }) => known?.includes(name) === false)
+    .map(({ name }) => `${table.name}.${name}`);
+}
+
+/** The former names of a declared table and its columns, by their names, as far as the catalogue has them. */
+interface Renames {
+  readonly from: string;
+  readonly columns: ReadonlyMap<string, string>;
+}
+
+function renamesOf(
+  declared: readonly DeclaredTable[],
+  catalogue: readonly Table[],
+): ReadonlyMap<string, Renames> {
+  const existing = new Map(catalogue.map((table) => [table.name, table]));
+  const names = new Set(declared.map(({ name }) => name));
+  return new Map(
+    declared.map(({ name, was, columns }) => {
+      const isRenamed = was !== undefined && !existing.has(name) && existing.has(was) && !names.has(was);
+      const from = isRenamed ? was : name;
+      const old = new Set(existing.get(from)?.columns.map((column) => column.name));
+      const found = columns.filter((column) => {
+        const isFree = !columns.some((other) => other.name === column.was);
+        return column.was !== undefined && isFree && !old.has(column.name) && old.has(column.was);
+      });
+      return [name, { from, columns: new Map(found.map((column) => [column.name, column.was ?? ''])) }];
+    }),
+  );
+}
+
+/** A table as it will be after all renames. */
+function withRenames<T extends Table>(table: T, renames: ReadonlyMap<string, Renames>): T {
+  const nameOf = (from: string) => [...renames].find(([, each]) => each.from === from)?.[0] ?? from;
+  const columnOf = (owner: string, name: string) => {
+    const columns = renames.get(nameOf(owner))?.columns ?? new Map<string, string>();
+    return [...columns].find(([, from]) => from === name)?.[0] ?? name;
+  };
+  const own = (name: string) => columnOf(table.name, name);
+  return {
+    ...table,
+    name: nameOf(table.name),
+    columns: table.columns.map((column) => ({ ...column, name: own(column.name) })),
+    key: table.key.map(own),
+    checks: table.checks.map((check) => ({ ...check, column: own(check.column) })),
+    indexes: table.indexes.map((index) => ({
+      ...index,
+      columns: index.columns.map((column) => ({ ...column, name: own(column.name) })),
+    })),
+    foreignKeys: table.foreignKeys.map((key) => ({
+      ...key,
+      columns: key.columns.map(own),
+      table: nameOf(key.table),
+      targetColumns: key.targetColumns.map((name) => columnOf(key.table, name)),
+    })),
+  };
+}
+
+/** Kinds whose values an engine stores alike. */
+const FAMILIES: Readonly<Record<string, string>> = { integer: 'bigint', serial: 'bigint', enum: 'text' };
+const familyOf = (kind: string) => FAMILIES[kind] ?? kind;
+
+function isRetyped(from: Column, to: Column): boolean {
+  return from.type !== to.type || familyOf(from.kind) !== familyOf(to.kind);
+}
+
+function changesOf(
+  table: DeclaredTable,
+  current: Table,
+  formerName: string,
+  broken: ReadonlySet<string>,
+): readonly Change[] {
+  const isOwn = (name: string) => isOwnName(table.name, name) || isOwnName(formerName, name);
+  return [
+    ...foreignKeyChanges(table, current, isOwn, broken),
+    ...indexChanges(table, current, isOwn),
+    ...checkChanges(table, current),
+    ...columnChanges(table, current),
+    ...keyChanges(table, current, isOwn),
+  ].toSorted((a, b) => ORDER.indexOf(a.is) - ORDER.indexOf(b.is));
+}
+
+const ORDER: readonly Change['is'][] = [
+  'drop reference',
+  'drop index',
+  'drop check',
+  'rename constraint',
+  'rename index',
+  'retype',
+  'add column',
+  'number',
+  'set default',
+  'require',
+  'replace key',
+  'relax',
+  'add check',
+  'add index',
+  'add reference',
+];
+
+function columnChanges({ columns }: DeclaredTable, current: Table): readonly Change[] {
+  const declared = new Set(columns.map(({ name }) => name));
+  const undeclared = current.columns.filter(({ name }) => !declared.has(name));
+  return [
+    // Rows that Portico adds have no value for it.
+    ...undeclared.filter(isMandatory).map((column) => ({ is: 'relax', column }) as const),
+    ...columns.flatMap((column): readonly Change[] => {
+      const found = current.columns.find(({ name }) => name === column.name);
+      if (found === undefined) return [{ is: 'add column', column }];
+      const changes: Change[] = [];
+      if (isRetyped(found, column)) changes.push({ is: 'retype', from: found, column });
+      else if (found.default !== column.default && column.identity === undefined)
+        changes.push({ is: 'set default', column });
+      if (found.identity !== column.identity) changes.push({ is: 'number', column });
+      if (found.nullable && !column.nullable) changes.push({ is: 'require', column });
+      if (!found.nullable && column.nullable) changes.push({ is: 'relax', column });
+      return changes;
+    }),
+  ];
+}
+
+function isMandatory({ nullable, default: constant, identity }: Column): boolean {
+  return !nullable && constant === undefined && identity === undefined;
+}
+
+function keyChanges(
+  { key, keyName }: DeclaredTable,
+  current: Table,
+  isOwn: (name: string) => boolean,
+): readonly Change[] {
+  if (!isSame(key, current.key)) return [{ is: 'replace key', from: current.keyName }];
+  const from = current.keyName;
+  if (from === undefined || keyName === undefined || from === keyName || !isOwn(from)) return [];
+  return [{ is: 'rename constraint', from, to: keyName }];
+}
+
+const isSame = (a: unknown, b: unknown) => JSON.stringify(a) === JSON.stringify(b);
+
+function checkChanges({ checks, columns }: DeclaredTable, current: Table): readonly Change[] {
+  const matches = (a: Check, b: Check) => a.column === b.column && a.tag === b.tag;
+  const added = checks.filter((check) => !current.checks.some((each) => matches(each, check)));
+  const isDeclared = (name: string) => columns.some((column) => column.name === name);
+  const dropped = current.checks.filter(
+    (check) => isDeclared(check.column) && !checks.some((each) => matches(each, check)),
+  );
+  const renamed = checks.flatMap((check) => {
+    const found = current.checks.find((each) => matches(each, check));
+    return found === undefined || found.name === check.name ? [] : [{ from: found.name, to: check.name }];
+  });
+  return [
+    ...dropped.map((check) => ({ is: 'drop check', check }) as const),
+    // SQLite cannot rename a check, and nothing needs the name there.
+    ...(current.keyName === undefined ? [] : renamed).map(
+      (names) => ({ is: 'rename constraint', ...names }) as const,
+    ),
+    ...added.map((check) => ({ is: 'add check', check }) as const),
+  ];
+}
+
+function indexChanges(
+  table: DeclaredTable,
+  current: Table,
+  isOwn: (name: string) => boolean,
+): readonly Change[] {
+  const content = ({ isUnique, columns }: Index) => JSON.stringify([isUnique, columns]);
+  const named = (name: string) => current.indexes.find((each) => each.name === name);
+  const missing = table.indexes.filter((index) => {
+    const found = named(index.name);
+    return found === undefined || content(found) !== content(index);
+  });
+  const kept = table.indexes.filter((index) => !missing.includes(index)).map(({ name }) => name);
+  const stale = current.indexes.filter(({ name }) => isOwn(name) && !kept.includes(name));
+  const changes: Change[] = [];
+  for (const index of missing) {
+    const at = stale.findIndex((each) => content(each) === content(index));
+    const [former] = at < 0 || named(index.name) !== undefined ? [] : stale.splice(at, 1);
+    changes.push(
+      former === undefined
+        ? { is: 'add index', index }
+        : { is: 'rename index', from: former.name, to: index.name },
+    );
+  }
+  return [...stale.map((index) => ({ is: 'drop index', index }) as const), ...changes];
+}
+
+function foreignKeyChanges(
+  table: DeclaredTable,
+  current: Table,
+  isOwn: (name: string) => boolean,
+  broken: ReadonlySet<string>,
+): readonly Change[] {
+  const isDeclared = (name: string) => table.columns.some((column) => column.name === name);
+  const content = ({ columns, table, targetColumns, onDelete }: ForeignKey) =>
+    JSON.stringify([columns, table, targetColumns, onDelete]);
+  /** A reference is made anew if its columns change their type, or its target another key. */
+  const isBroken = (key: ForeignKey) =>
+    broken.has(key.table) ||
+    key.columns.some((column) => broken.has(`${table.name}.${column}`)) ||
+    key.targetColumns.some((column) => broken.has(`${key.table}.${column}`));
+  /** Columns that are no longer declared keep their references, unless another one has the name now. */
+  const isStale = (key: ForeignKey) =>
+    isBroken(key) ||
+    (isOwn(key.name) &&
+      !isKnown(key, table.foreignKeys) &&
+      (key.columns.every(isDeclared) || table.foreignKeys.some(({ name }) => name === key.name)));
+  const isKnown = (key: ForeignKey, others: readonly ForeignKey[]) =>
+    !isBroken(key) && others.some((each) => content(each) === content(key));
+  const renamed = current.foreignKeys.flatMap((key) => {
+    const declared = isKnown(key, table.foreignKeys)
+      ? table.foreignKeys.find((each) => content(each) === content(key))
+      : undefined;
+    const isOther = declared !== undefined && current.keyName !== undefined && declared.name !== key.name;
+    return isOther ? [{ is: 'rename constraint', from: key.name, to: declared.name } as const] : [];
+  });
+  return [
+    ...current.foreignKeys
+      .filter(isStale)
+      .map((foreignKey) => ({ is: 'drop reference', foreignKey }) as const),
+    ...renamed,
+    ...table.foreignKeys
+      .filter((key) => !isKnown(key, current.foreignKeys))
+      .map((foreignKey) => ({ is: 'add reference', foreignKey }) as const),
+  ];
+}

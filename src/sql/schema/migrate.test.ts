@@ -1,0 +1,251 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { type BareDatabase, bareEngines } from '../../../test/support/relations/engines.ts';
+import {
+  column,
+  library,
+  reference,
+  relation,
+  serial,
+  text,
+} from '../../../test/support/relations/hand-made.ts';
+import type { Column, Relation } from '../../relations/relation.ts';
+import { checkExitCode, describePlan, migrateRelations, planRelations, prepareRelations } from './migrate.ts';
+import { postgresSession } from './postgres-session.ts';
+import type { SchemaSession } from './session.ts';
+import { sqliteSession } from './sqlite-session.ts';
+
+function sessionOn(on: BareDatabase): SchemaSession {
+  return on.engine === 'sqlite' ? sqliteSession(on.db) : postgresSession(on.db);
+}
+
+const integer = { kind: 'integer' } as const;
+const price = (scale: number) => ({ kind: 'decimal', precision: 8, scale }) as const;
+const id = column('id', serial);
+
+/** Towns with people, whose rows a rebuild of towns must not delete. */
+function towns(columns: readonly Column[], more: Partial<Relation> = {}): readonly Relation[] {
+  return [
+    relation('towns', [id, ...columns], more),
+    relation('people', [id, column('town_id', integer)], {
+      references: [reference('town', 'towns', 'cascade')],
+    }),
+  ];
+}
+const name = column('name', text(20), { nullable: true });
+const cost = column('cost', price(2), { nullable: true });
+
+async function filled(on: BareDatabase): Promise<SchemaSession> {
+  const session = sessionOn(on);
+  await prepareRelations(session, towns([name, cost]), 'additive');
+  const unit = on.engine === 'sqlite' ? 1 : 100;
+  await on.run(
+    `INSERT INTO towns (name, cost) VALUES ('Ulm', ${1250 / unit}), ('Bonn', NULL), (NULL, ${500 / unit})`,
+  );
+  await on.run('INSERT INTO people (town_id) VALUES (1), (1), (2)');
+  return session;
+}
+
+const all = { rewrite: true };
+
+for (const [engine, open] of Object.entries(bareEngines)) {
+  describe(engine, () => {
+    test('a start creates tables, adds what is additive, and runs nothing if any other step is left', async () => {
+      await using db = await open();
+      const session = sessionOn(db);
+      await assert.rejects(async () => prepareRelations(session, library, 'never'), {
+        code: 'DATABASE_OPEN',
+        message: /books: create table.*portico migrate --check/,
+      });
+      assert.deepEqual(await prepareRelations(session, library, 'additive'), []);
+      assert.deepEqual(await prepareRelations(session, library, 'never'), []);
+      const [books, ...rest] = library;
+      assert.ok(books !== undefined);
+      const more = { ...books, columns: [...books.columns, column('subtitle', text(9), { nullable: true })] };
+      const unique = { ...more, unique: [...more.unique, ['title']] };
+      assert.equal(checkExitCode(await planRelations(session, library)), 0);
+      assert.equal(checkExitCode(await planRelations(session, [more, ...rest])), 3);
+      assert.equal(checkExitCode(await planRelations(session, [unique, ...rest])), 4);
+      await assert.rejects(async () => prepareRelations(session, [unique, ...rest], 'additive'), {
+        message: /create index books__unique__title/,
+      });
+      assert.equal(checkExitCode(await planRelations(session, [more, ...rest])), 3, 'nothing was run');
+      await prepareRelations(session, [more, ...rest], 'additive');
+      assert.deepEqual(await prepareRelations(session, library, 'additive'), ['books.subtitle']);
+    });
+
+    test('a table and a column are renamed by was, with their rows, and what refers to them', async () => {
+      await using db = await open();
+      const session = await filled(db);
+      const [, people] = towns([]);
+      assert.ok(people !== undefined);
+      const cities = [
+        relation('cities', [id, column('title', name.type, { nullable: true, was: 'name' }), cost], {
+          was: 'towns',
+        }),
+        { ...people, references: [reference('town', 'cities', 'cascade')] },
+      ];
+      const plan = await planRelations(session, cities);
+      assert.equal(checkExitCode(plan), 4);
+      assert.ok(plan.steps.every((step) => step.class !== 'rewriting'));
+      await migrateRelations(session, cities, { rewrite: false });
+      assert.deepEqual(await planRelations(session, cities), { steps: [], undeclared: [] });
+      assert.deepEqual(await db.rows('SELECT title FROM cities ORDER BY id'), [['Ulm'], ['Bonn'], [null]]);
+      await db.run('DELETE FROM cities WHERE id = 1');
+      assert.deepEqual(
+        (await db.rows('SELECT count(*) FROM people')).map(([n]) => Number(n)),
+        [1],
+      );
+      // The old names are free.
+      await prepareRelations(
+        session,
+        [...cities, relation('towns', [id, name], { indexes: [['name']] })],
+        'additive',
+      );
+    });
+
+    test('rows that a step would refuse are counted, and five are named', async () => {
+      await using db = await open();
+      const session = await filled(db);
+      const required = towns([{ ...name, nullable: false }, cost]);
+      await assert.rejects(async () => migrateRelations(session, required, all), {
+        message: /^towns: cannot .* because of 1 row with no value in name, by id: 3\. Change it first\.$/,
+      });
+      const short = towns([column('name', text(3), { nullable: true }), cost]);
+      await assert.rejects(async () => migrateRelations(session, short, all), {
+        message: /1 row with a value in name that the column does not allow, by id: 2\./,
+      });
+      await db.run("INSERT INTO towns (name) VALUES ('Ulm'), ('Ulm'), ('Ulm'), ('Ulm'), ('Ulm'), ('ULM')");
+      await assert.rejects(
+        async () => migrateRelations(session, towns([name, cost], { unique: [['name']] }), all),
+        {
+          message: /6 rows with the same name as another row, by id: 1 4 5 6 7 \.\.\./,
+        },
+      );
+      const referring = towns([name, cost, column('twin_id', integer, { nullable: true })]);
+      await migrateRelations(session, referring, all);
+      await db.run('UPDATE towns SET twin_id = 77 WHERE id = 2');
+      const [first, people] = referring;
+      assert.ok(first !== undefined && people !== undefined);
+      const twins = [{ ...first, references: [reference('twin', 'towns', 'null')] }, people];
+      await assert.rejects(async () => migrateRelations(session, twins, all), {
+        message: /1 row whose twin_id refers to no row of towns, by id: 2\./,
+      });
+      await db.run('UPDATE towns SET twin_id = 1 WHERE id = 2');
+      await migrateRelations(session, twins, all);
+      assert.equal(checkExitCode(await planRelations(session, twins)), 0);
+    });
+
+    test('a table written anew keeps rows, numbers, undeclared columns and the rows that refer to it', async () => {
+      await using db = await open();
+      const session = await filled(db);
+      await db.run('DELETE FROM towns WHERE id = 3');
+      const changed = towns([
+        column('cost', price(3), { nullable: true }),
+        column('area', integer, { default: { kind: 'value', value: 7 } }),
+        column('seen', { kind: 'timestamp' }, { default: { kind: 'now' } }),
+      ]);
+      await assert.rejects(async () => migrateRelations(session, changed, { rewrite: false }), {
+        message: /--rewrite/,
+      });
+      const [removed] = await db.rows('SELECT max(id) FROM towns');
+      assert.equal(Number(removed?.[0]), 2);
+      await migrateRelations(session, changed, all);
+      assert.deepEqual(await planRelations(session, changed), { steps: [], undeclared: ['towns.name'] });
+      const cost = engine === 'sqlite' ? 12_500 : '12.500';
+      assert.deepEqual(await db.rows('SELECT name, cost, area FROM towns ORDER BY id'), [
+        ['Ulm', cost, 7],
+        ['Bonn', null, 7],
+      ]);
+      assert.deepEqual(await db.rows('SELECT id FROM towns WHERE seen IS NULL'), []);
+      const [added] = await db.rows(
+        'INSERT INTO towns (cost, seen) SELECT cost, seen FROM towns LIMIT 1 RETURNING id',
+      );
+      assert.equal(Number(added?.[0]), 4, 'no number is used again');
+      assert.deepEqual(
+        (await db.rows('SELECT count(*) FROM people')).map(([n]) => Number(n)),
+        [3],
+      );
+      await assert.rejects(
+        async () => migrateRelations(session, towns([column('cost', price(0), { nullable: true })]), all),
+        {
+          message: /2 rows whose cost would change as a decimal0, by id: 1 4\./,
+        },
+      );
+      await assert.rejects(
+        async () => migrateRelations(session, towns([column('cost', { kind: 'json', maxBytes: 9 })]), all),
+        {
+          message: /cost cannot become a json from a decimal3/,
+        },
+      );
+    });
+
+    test('a plan that stops after any of its statements is completed by the next one', async () => {
+      const before = towns([name, cost]);
+      const after = towns(
+        [
+          column('name', text(30), { default: { kind: 'value', value: 'none' } }),
+          column('cost', price(3), { nullable: true }),
+          column('code', { kind: 'uuid' }, { default: { kind: 'v7' } }),
+          column('twin_id', integer, { nullable: true }),
+        ],
+        { unique: [['code']], indexes: [['name']], references: [reference('twin', 'towns', 'null')] },
+      );
+      for (let stop = 0, isDone = false; !isDone; stop++) {
+        await using db = await open();
+        const session = await filled(db);
+        assert.equal(checkExitCode(await planRelations(session, before)), 0);
+        let made = 0;
+        isDone = true;
+        for (const step of (await planRelations(session, after)).steps) {
+          const sql = step.sql.slice(0, Math.max(0, stop - made));
+          made += step.sql.length;
+          if (sql.length > 0) await session.apply({ ...step, sql });
+          if (sql.length === step.sql.length) continue;
+          isDone = false;
+          break;
+        }
+        await migrateRelations(session, after, all);
+        assert.deepEqual((await planRelations(session, after)).steps, [], `after ${stop} statements`);
+        assert.deepEqual(
+          (await db.rows('SELECT name FROM towns WHERE code IS NOT NULL ORDER BY id')).flat(),
+          ['Ulm', 'Bonn', 'none'],
+        );
+      }
+    });
+
+    test('a plan is shown with the class, the rows, the lock and the SQL of each step', async () => {
+      await using db = await open();
+      const session = await filled(db);
+      const shown = await describePlan(
+        session,
+        await planRelations(session, towns([name], { indexes: [['name']] })),
+      );
+      assert.match(
+        shown,
+        /^towns: create index towns__index__name \(additive, reads about \d+ rows, locks \w+\)\n {2}CREATE INDEX/,
+      );
+      assert.match(shown, /\ntowns\.cost is not declared; it stays as it is and is not served\.\n$/);
+    });
+  });
+}
+
+test('an index of PostgreSQL whose build failed is dropped and made anew', {
+  skip: bareEngines.postgres === undefined,
+}, async () => {
+  const open = bareEngines.postgres;
+  assert.ok(open !== undefined);
+  await using db = await open();
+  const session = await filled(db);
+  await db.run("UPDATE towns SET name = 'Ulm'");
+  const sql = 'CREATE UNIQUE INDEX CONCURRENTLY "towns__unique__name" ON towns (name)';
+  await assert.rejects(db.run(sql), /could not create unique index/);
+  const unique = towns([name, cost], { unique: [['name']] });
+  await db.run('UPDATE towns SET name = id::text');
+  const steps = await migrateRelations(session, unique, { rewrite: false });
+  assert.deepEqual(
+    steps.map(({ what }) => what),
+    ['drop the unfinished index towns__unique__name', 'create index towns__unique__name'],
+  );
+  assert.equal(checkExitCode(await planRelations(session, unique)), 0);
+});

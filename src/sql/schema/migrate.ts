@@ -1,0 +1,115 @@
+import { DatabaseOpenError, ExpectedError } from '../../core/errors.ts';
+import { type MaybePromise, whenReady } from '../../core/maybe-promise.ts';
+import type { Relation } from '../../relations/relation.ts';
+import type { Plan, SchemaSession } from './session.ts';
+import { type Step, type StepClass, type Violation, violationQuery } from './steps.ts';
+import { declaredTables } from './tables.ts';
+
+/** A step cannot be made; the message says why and what to do. */
+class SchemaError extends ExpectedError {
+  override readonly name = 'SchemaError';
+  readonly code = 'DATABASE_OPEN';
+}
+
+/** What the start of a service does to the tables of relations. */
+export type StartMode = 'additive' | 'never';
+
+/**
+ * Prepares the tables of relations for a start. Runs the plan if all of its steps are additive; runs none
+ * otherwise. Returns the columns and tables that no longer are declared. Fails with DatabaseOpenError if steps
+ * are left.
+ */
+export function prepareRelations(
+  session: SchemaSession,
+  relations: readonly Relation[],
+  mode: StartMode,
+): MaybePromise<readonly string[]> {
+  return whenReady(planRelations(session, relations), ({ steps, undeclared }) => {
+    const left = steps.filter((step) => mode === 'never' || step.class !== 'additive');
+    if (left.length > 0) {
+      const list = left.map(({ table, what }) => `${table}: ${what}`).join('; ');
+      throw new DatabaseOpenError(
+        `its tables are not those of the declared relations (${list}). Run "portico migrate --check" to see the steps, and "portico migrate" to make them.`,
+      );
+    }
+    return whenReady(applyAll(session, steps), () => undeclared);
+  });
+}
+
+function applyAll(session: SchemaSession, [next, ...rest]: readonly Step[]): MaybePromise<void> {
+  return next === undefined ? undefined : whenReady(session.apply(next), () => applyAll(session, rest));
+}
+
+/** The steps that relations need; changes nothing. */
+export function planRelations(session: SchemaSession, relations: readonly Relation[]): MaybePromise<Plan> {
+  return session.plan(declaredTables(session.engine, relations));
+}
+
+/** Exit codes of a check: nothing to do, additive steps only, and any other step. */
+export function checkExitCode({ steps }: Plan): 0 | 3 | 4 {
+  if (steps.length === 0) return 0;
+  return steps.every((step) => step.class === 'additive') ? 3 : 4;
+}
+
+export interface MigrateOptions {
+  /** Whether to make steps that write a table anew. */
+  readonly rewrite: boolean;
+  /** Called before each step. */
+  readonly onStep?: (step: Step) => void;
+}
+
+/**
+ * Makes the steps that relations need; resolves to those made. Each step first counts the rows that it would
+ * refuse. Fails with SchemaError before the first step if one needs `rewrite` or cannot be made, or at a step
+ * that rows refuse; the steps before stay made, and another call goes on.
+ */
+export async function migrateRelations(
+  session: SchemaSession,
+  relations: readonly Relation[],
+  { rewrite, onStep }: MigrateOptions,
+): Promise<readonly Step[]> {
+  const { steps } = await planRelations(session, relations);
+  const allowed: readonly StepClass[] = ['additive', 'checked', ...(rewrite ? (['rewriting'] as const) : [])];
+  for (const { table, what, obstacle, ...step } of steps) {
+    if (obstacle !== undefined) throw new SchemaError(`${table}: cannot ${what}: ${obstacle}`);
+    if (!allowed.includes(step.class))
+      throw new SchemaError(
+        `${table}: ${what} writes all rows anew. Run "portico migrate --rewrite" to allow that.`,
+      );
+  }
+  for (const step of steps) {
+    onStep?.(step);
+    for (const violation of step.violations) await requireNone(session, step, violation);
+    await session.apply(step);
+  }
+  return steps;
+}
+
+async function requireNone(
+  session: SchemaSession,
+  { table, what }: Step,
+  violation: Violation,
+): Promise<void> {
+  const [first] = await session.rows(violationQuery(violation, 'count'));
+  const count = Number(first?.[0]);
+  if (count === 0) return;
+  const keys = await session.rows(violationQuery(violation, 'first five'));
+  const list = keys.map((key) => key.map((part) => JSON.stringify(part)).join(',')).join(' ');
+  const rows = count === 1 ? '1 row' : `${count} rows`;
+  throw new SchemaError(
+    `${table}: cannot ${what} because of ${rows} ${violation.problem}, by ${violation.key.join(',')}: ${list}${count > 5 ? ' ...' : ''}. Change ${count === 1 ? 'it' : 'them'} first.`,
+  );
+}
+
+/** A plan for people: each step with its class, rows, lock and SQL. */
+export async function describePlan(session: SchemaSession, { steps, undeclared }: Plan): Promise<string> {
+  const lines: string[] = [];
+  for (const step of steps) {
+    const exists = step.readsRows ? `, reads about ${await session.rowsOf(step.table)} rows` : '';
+    lines.push(`${step.table}: ${step.what} (${step.class}${exists}, locks ${step.lock})`);
+    if (step.obstacle !== undefined) lines.push(`  cannot be made: ${step.obstacle}`);
+    for (const text of step.sql) lines.push(`${text};`.replaceAll(/^/gm, '  '));
+  }
+  for (const name of undeclared) lines.push(`${name} is not declared; it stays as it is and is not served.`);
+  return lines.map((line) => `${line}\n`).join('');
+}

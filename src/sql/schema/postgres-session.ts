@@ -1,0 +1,99 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type Connection, isLocked, isTransient, type Row } from '../postgres-pool/connection.ts';
+import { diffTables } from './diff.ts';
+import { readPostgresCatalogue } from './postgres-catalogue.ts';
+import { planPostgres } from './postgres-plan.ts';
+import type { SchemaSession } from './session.ts';
+import type { Step } from './steps.ts';
+import { identifier, textLiteral } from './tables.ts';
+
+/**
+ * How long a statement waits for a lock, in milliseconds. All later statements on the table wait behind it, so
+ * it gives up soon and tries again.
+ */
+const LOCK_TIMEOUT = 2_000;
+/** Attempts to get a lock, and the pause after each, in milliseconds. */
+const ATTEMPTS = 30;
+const PAUSE = 500;
+
+/** Migrates relations of a schema; hold the migration lock meanwhile. */
+export function postgresSession(connection: Connection): SchemaSession {
+  const rows = (text: string): Promise<readonly Row[]> => connection.run({ text }, []);
+  return {
+    engine: 'postgres',
+    async plan(declared) {
+      const diff = diffTables(declared, await readPostgresCatalogue(connection));
+      return { steps: planPostgres(diff), undeclared: diff.undeclared };
+    },
+    rows,
+    async rowsOf(table) {
+      const [row] = await rows(
+        `SELECT greatest(reltuples, 0)::bigint FROM pg_class WHERE oid = to_regclass(${textLiteral(identifier(table))})`,
+      );
+      return Number(row?.[0] ?? 0);
+    },
+    apply: (step) => withLimits(connection, () => apply(connection, step)),
+  };
+}
+
+/** Without a limit on the time of statements, which may read all rows. */
+async function withLimits<T>(connection: Connection, work: () => Promise<T>): Promise<T> {
+  const names = ['statement_timeout', 'lock_timeout'] as const;
+  const settings = names.map((name) => `current_setting('${name}')`).join(', ');
+  const [before = []] = await connection.run({ text: `SELECT ${settings}` }, []);
+  const set = (values: readonly unknown[]) =>
+    connection.run(
+      { text: `SELECT set_config('statement_timeout', $1, false), set_config('lock_timeout', $2, false)` },
+      values,
+    );
+  await set(['0', String(LOCK_TIMEOUT)]);
+  try {
+    return await work();
+  } finally {
+    if (!connection.lost) await set(before);
+  }
+}
+
+async function apply(connection: Connection, { table, sql, fill }: Step): Promise<void> {
+  for (const [nth, text] of sql.entries()) {
+    await retried(connection, text);
+    if (fill?.after === nth + 1) await fillColumn(connection, table, fill.column, fill.value);
+  }
+}
+
+/** Runs a text; without values it may have several statements, which are one transaction. */
+async function retried(connection: Connection, text: string): Promise<void> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      await connection.run({ text }, undefined);
+      return;
+    } catch (error) {
+      if (attempt === ATTEMPTS || !(isLocked(error) || isTransient(error))) throw error;
+      await sleep(PAUSE);
+    }
+  }
+}
+
+/** Pages of 8 KiB per batch: some thousand rows, so that no batch holds their locks for long. */
+const BATCH_PAGES = 64;
+
+/** Gives rows without a value one, in batches in the order of the file. */
+async function fillColumn(
+  connection: Connection,
+  table: string,
+  column: string,
+  value: string,
+): Promise<void> {
+  const name = textLiteral(identifier(table));
+  const size = `SELECT pg_relation_size(${name}::regclass) / current_setting('block_size')::int`;
+  const [row] = await connection.run({ text: size }, []);
+  // Rows that a batch writes at the end have a value, and so do rows that are new.
+  const pages = Number(row?.[0]);
+  for (let page = 0; page < pages; page += BATCH_PAGES) {
+    await retried(
+      connection,
+      `UPDATE ${identifier(table)} SET ${identifier(column)} = ${value}
+       WHERE ctid >= '(${page},0)' AND ctid < '(${page + BATCH_PAGES},0)' AND ${identifier(column)} IS NULL`,
+    );
+  }
+}

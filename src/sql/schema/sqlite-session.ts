@@ -1,0 +1,69 @@
+import type { DatabaseSync } from 'node:sqlite';
+import { diffTables } from './diff.ts';
+import type { SchemaSession } from './session.ts';
+import { readSqliteCatalogue } from './sqlite-catalogue.ts';
+import { planSqlite } from './sqlite-plan.ts';
+import { identifier } from './tables.ts';
+
+/** Migrates relations of a file through a writing connection, on which nothing else runs meanwhile. */
+export function sqliteSession(db: DatabaseSync): SchemaSession {
+  const rows = (sql: string) => {
+    const statement = db.prepare(sql);
+    statement.setReturnArrays(true);
+    return statement.all() as unknown as readonly (readonly unknown[])[];
+  };
+  return {
+    engine: 'sqlite',
+    plan(declared) {
+      const diff = diffTables(declared, readSqliteCatalogue(db));
+      return { steps: planSqlite(diff), undeclared: diff.undeclared };
+    },
+    rows,
+    rowsOf(table) {
+      const exists = db.prepare('SELECT 1 FROM sqlite_schema WHERE name = ?').get(table) !== undefined;
+      return exists ? Number(rows(`SELECT count(*) FROM ${identifier(table)}`)[0]?.[0]) : 0;
+    },
+    apply({ sql, isRebuild }) {
+      for (const text of sql) {
+        if (isRebuild === true) rebuild(db, text);
+        else inTransaction(db, () => db.exec(text));
+      }
+    },
+  };
+}
+
+/**
+ * Runs the script of a rebuild without foreign keys, which would delete the rows of other tables with the old
+ * table, and with `legacy_alter_table`, so that the rename does not change what refers to the table. Neither
+ * can change within a transaction.
+ */
+function rebuild(db: DatabaseSync, script: string): void {
+  const [enforced] = Object.values(db.prepare('PRAGMA foreign_keys').get() ?? {});
+  db.exec('PRAGMA foreign_keys = OFF; PRAGMA legacy_alter_table = ON');
+  try {
+    inTransaction(db, () => {
+      const before = brokenReferences(db);
+      db.exec(script);
+      const broken = brokenReferences(db) - before;
+      if (broken > 0) throw new Error(`${broken} rows would refer to rows that do not exist`);
+    });
+  } finally {
+    db.exec(`PRAGMA legacy_alter_table = OFF; PRAGMA foreign_keys = ${enforced}`);
+  }
+}
+
+function inTransaction(db: DatabaseSync, work: () => void): void {
+  db.exec('BEGIN IMMEDIATE');
+  try {
+    work();
+    db.exec('COMMIT');
+  } catch (error) {
+    if (db.isTransaction) db.exec('ROLLBACK');
+    throw error;
+  }
+}
+
+function brokenReferences(db: DatabaseSync): number {
+  const row = db.prepare('SELECT count(*) AS n FROM pragma_foreign_key_check').get();
+  return Number(row?.n);
+}

@@ -1,0 +1,23 @@
+import assert from 'node:assert/strict';
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { startPortico } from '../support/portico-process.ts';
+import { runShown, shownCommands } from '../support/shown-commands.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
+
+const REQUESTS = shownCommands('docs/RELATIONS.md');
+
+test('the declaration of the guide is served, and every request prints what it shows', async () => {
+  const guide = await readFile(join(import.meta.dirname, '../../docs/RELATIONS.md'), 'utf8');
+  const declaration = /```json\n(.*?)```/s.exec(guide)?.[1] ?? '';
+  await using folder = await temporaryFolder();
+  await writeFile(join(folder.path, 'portico.config.json'), declaration);
+  await using portico = startPortico({ cwd: folder.path, env: { INTERFACES: 'rest' } });
+  await portico.ready();
+  for (const request of REQUESTS) {
+    const { code, stdout } = await runShown(request, { cwd: folder.path, urls: portico.urls });
+    assert.equal(code, 0, request.command);
+    assert.equal(stdout.trimEnd(), request.output, `${request.where}: ${request.command}`);
+  }
+});

@@ -1,0 +1,141 @@
+import assert from 'node:assert/strict';
+import fc from 'fast-check';
+import type { ColumnData, RelationData, RelationsData } from '../../../src/config/schema/declaration.ts';
+import { readRelations } from '../../../src/config/schema/relations.ts';
+import type { Column, ColumnType, Relation } from '../../../src/relations/relation.ts';
+import { columnTypes, jsonOf } from './random-columns.ts';
+
+/** A declaration as a user writes it, and as it is read. */
+export interface RandomDeclaration {
+  readonly data: RelationsData;
+  readonly relations: readonly Relation[];
+}
+
+const NAMES = ['authors', 'books', 'loans', 'cities'] as const;
+/** Types whose values are different often enough for a key. */
+const KEYS = ['text', 'integer', 'bigint', 'decimal', 'date', 'timestamp', 'uuid', 'enum'] as const;
+const PLAIN = Object.keys(columnTypes).filter((kind) => kind !== 'serial') as ColumnType['kind'][];
+
+/** A type as the declaration writes it. */
+function dataOf({ kind, ...options }: ColumnType): ColumnData {
+  const written = Object.entries(options).map(([name, value]) => [
+    name,
+    typeof value === 'bigint' ? String(value) : value,
+  ]);
+  return { type: kind, ...Object.fromEntries(written) } as ColumnData;
+}
+
+function typesOf(kinds: readonly ColumnType['kind'][]): fc.Arbitrary<ColumnType> {
+  return fc.oneof(...kinds.map((kind) => columnTypes[kind]));
+}
+
+/** Types of a key, in which no text folds. */
+const keyTypes = typesOf(KEYS).map((type) => (type.kind === 'text' ? { ...type, fold: false } : type));
+
+const plainColumn = typesOf(PLAIN).chain((type) =>
+  fc.record({
+    type: fc.constant(type),
+    nullable: fc.boolean(),
+    default: fc.option(jsonOf(type), { nil: undefined, freq: 4 }),
+    unique: fc.boolean().map((isUnique) => isUnique && type.kind !== 'json' && type.kind !== 'boolean'),
+  }),
+);
+
+const relationParts = fc.record({
+  key: fc.oneof(
+    fc.constant('id' as const),
+    fc.constant('open' as const),
+    keyTypes.map((type) => ({ single: type })),
+    keyTypes.map((type) => ({ composite: type })),
+  ),
+  columns: fc.array(plainColumn, { minLength: 1, maxLength: 4 }),
+  references: fc.array(
+    fc.record({
+      to: fc.nat(),
+      nullable: fc.boolean(),
+      onDelete: fc.constantFrom('restrict' as const, 'cascade' as const, 'null' as const),
+      unique: fc.boolean(),
+    }),
+    { maxLength: 2 },
+  ),
+  isIndexed: fc.boolean(),
+  changes: fc.boolean(),
+});
+
+type Parts = typeof relationParts extends fc.Arbitrary<infer T> ? T : never;
+
+function relationOf(all: readonly Parts[], at: number): RelationData {
+  const { key, columns, references, isIndexed, changes } = all[at] as Parts;
+  const name = NAMES[at] ?? '';
+  const isComposite = (place: number) =>
+    typeof all[place]?.key === 'object' && 'composite' in (all[place]?.key ?? {});
+  const declared: Record<string, ColumnData> = {};
+  if (key === 'open') declared.id = { type: 'serial', open: true };
+  if (typeof key === 'object') declared.k = dataOf('single' in key ? key.single : key.composite);
+  if (isComposite(at)) declared.n = { type: 'integer', min: 0, max: 3 };
+  for (const [n, column] of columns.entries()) {
+    declared[`c${n}`] = {
+      ...dataOf(column.type),
+      ...(column.nullable ? { nullable: true } : {}),
+      ...(column.default === undefined ? {} : { default: column.default }),
+      ...(column.unique ? { unique: true } : {}),
+    } as ColumnData;
+  }
+  for (const [n, { to, nullable, onDelete, unique }] of references.entries()) {
+    const place = to % all.length;
+    // What comes later cannot be there first.
+    const isNullable = nullable || onDelete === 'null' || place >= at;
+    declared[`r${n}`] = {
+      type: 'reference',
+      to: NAMES[place] ?? '',
+      inverse: `${name}_${n}`,
+      onDelete,
+      ...(isNullable ? { nullable: true } : {}),
+      ...(unique && place !== at ? { unique: true } : {}),
+      ...(isComposite(place) ? { columns: [`r${n}_n`, `r${n}_k`] } : {}),
+    };
+  }
+  const indexed = columns.flatMap(({ type }, n) => (type.kind === 'json' ? [] : [`c${n}`]));
+  return {
+    columns: declared,
+    ...(typeof key === 'object' ? { key: isComposite(at) ? ['n', 'k'] : ['k'] } : {}),
+    ...(isIndexed && indexed.length > 0 ? { indexes: [indexed] } : {}),
+    changes,
+  };
+}
+
+/** Random declarations of one to four relations, with keys and references of all kinds. */
+export const declarations: fc.Arbitrary<RandomDeclaration> = fc
+  .array(relationParts, { minLength: 1, maxLength: NAMES.length })
+  .map((all) => {
+    const data = Object.fromEntries(all.map((_, at) => [NAMES[at], relationOf(all, at)])) as RelationsData;
+    const problems: string[] = [];
+    const relations = readRelations({ value: data, path: 'random: relations' }, problems);
+    assert.deepEqual(problems, []);
+    return { data, relations };
+  });
+
+/**
+ * The JSON of a new row. Columns of references are absent: whoever writes the row fills them with keys of
+ * rows that are there.
+ */
+export function bodies({ columns, references }: Relation): fc.Arbitrary<Readonly<Record<string, unknown>>> {
+  const made = new Set(references.flatMap((reference) => reference.columns));
+  const members = columns
+    .filter(({ name, type }) => !made.has(name) && type.kind !== 'serial')
+    .map((column) => [column.name, memberOf(column)] as const);
+  return fc
+    .record(Object.fromEntries(members))
+    .map((body) => Object.fromEntries(Object.entries(body).filter(([, value]) => value !== undefined)));
+}
+
+/** A value of a column, also null where it may be, or undefined where it may be absent. */
+function memberOf({ type, nullable, default: standard }: Column): fc.Arbitrary<unknown> {
+  const value = jsonOf(type);
+  const isComputed = standard !== undefined && standard.kind !== 'value';
+  const choices = [
+    ...(nullable ? [fc.constant(null)] : []),
+    ...((nullable || standard !== undefined) && !isComputed ? [fc.constant(undefined)] : []),
+  ];
+  return fc.oneof({ arbitrary: value, weight: 4 }, ...choices.map((arbitrary) => ({ arbitrary, weight: 1 })));
+}

@@ -114,13 +114,7 @@ export class Model {
   remove(name: string, key: ModelRow): Outcome {
     const row = this.read(name, key);
     if (row === undefined) return { is: 'absent' };
-    const removed: { readonly name: string; readonly row: ModelRow }[] = [{ name, row }];
-    // Grows while it is walked, until nothing refers to a removed row by cascade.
-    for (const each of removed) {
-      for (const { other, found } of this.#referring(each.name, each.row, 'cascade')) {
-        if (!removed.some((one) => one.row === found)) removed.push({ name: other, row: found });
-      }
-    }
+    const removed = this.#cascade(name, row);
     const isRemoved = (found: ModelRow) => removed.some((one) => one.row === found);
     const refused = removed.flatMap((each) =>
       this.#referring(each.name, each.row, 'restrict').filter(({ found }) => !isRemoved(found)),
@@ -145,9 +139,37 @@ export class Model {
     return { is: 'done', row };
   }
 
+  /**
+   * Whether rows that a removal would remove forbid to remove each other. SQLite looks at the end of the
+   * statement, PostgreSQL after each cascade, so that the order of its constraints decides.
+   */
+  isEntangled(name: string, key: ModelRow): boolean {
+    const row = this.read(name, key);
+    const removed = row === undefined ? [] : this.#cascade(name, row);
+    return removed.some((each) =>
+      this.#referring(each.name, each.row, 'restrict').some(
+        ({ found }) => found !== each.row && removed.some((one) => one.row === found),
+      ),
+    );
+  }
+
+  /** A row and the rows that are removed with it. */
+  #cascade(name: string, row: ModelRow): readonly { readonly name: string; readonly row: ModelRow }[] {
+    const removed = [{ name, row }];
+    // Grows while it is walked, until nothing refers to a removed row by cascade.
+    for (const each of removed) {
+      for (const { other, found } of this.#referring(each.name, each.row, 'cascade')) {
+        if (!removed.some((one) => one.row === found)) removed.push({ name: other, row: found });
+      }
+    }
+    return removed;
+  }
+
   list(name: string, { where = {}, sort = [], limit, after, before }: ModelList = {}): readonly ModelRow[] {
     const key = this.relation(name).key.filter((column) => !sort.some((each) => bare(each) === column));
-    const order = [...sort, ...key];
+    // In the direction of the column before it.
+    const sign = sort.at(-1)?.startsWith('-') ? '-' : '';
+    const order = [...sort, ...key.map((column) => `${sign}${column}`)];
     const compare = (a: ModelRow, b: ModelRow) => {
       for (const each of order) {
         const [left, codec] = this.#valueAt(name, a, bare(each));
@@ -228,10 +250,12 @@ export class Model {
       const { to, columns, targetColumns } = reference;
       if (columns.some((column) => row[column] === null)) return false;
       const found = this.#referred(reference, row);
-      const isItself = columns.every((column, i) =>
-        equal(this.#codec(name, column), row[column], row[targetColumns[i] ?? '']),
-      );
-      return (found === undefined || found === before) && !(to === name && isItself);
+      const isItself = () =>
+        to === name &&
+        columns.every((column, i) =>
+          equal(this.#codec(name, column), row[column], row[targetColumns[i] ?? '']),
+        );
+      return (found === undefined || found === before) && !isItself();
     });
     const isMoved = before !== undefined && !this.#agree(name, key, before, row);
     const left = isMoved ? this.#referring(name, before).filter(({ found }) => found !== before) : [];

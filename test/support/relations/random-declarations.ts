@@ -119,19 +119,24 @@ export const declarations: fc.Arbitrary<RandomDeclaration> = fc
  * The JSON of a new row. Columns of references are absent: whoever writes the row fills them with keys of
  * rows that are there.
  */
-export function bodies({ columns, references }: Relation): fc.Arbitrary<Readonly<Record<string, unknown>>> {
+export function bodies({
+  columns,
+  references,
+  key,
+}: Relation): fc.Arbitrary<Readonly<Record<string, unknown>>> {
   const made = new Set(references.flatMap((reference) => reference.columns));
   const members = columns
     .filter(({ name, type }) => !made.has(name) && type.kind !== 'serial')
-    .map((column) => [column.name, memberOf(column)] as const);
+    .map((column) => [column.name, memberOf(column, key.includes(column.name))] as const);
   return fc
     .record(Object.fromEntries(members))
     .map((body) => Object.fromEntries(Object.entries(body).filter(([, value]) => value !== undefined)));
 }
 
 /** A value of a column, also null where it may be, or undefined where it may be absent. */
-function memberOf({ type, nullable, default: standard }: Column): fc.Arbitrary<unknown> {
-  const value = jsonOf(type);
+function memberOf({ type, nullable, default: standard }: Column, isKey: boolean): fc.Arbitrary<unknown> {
+  // An empty key has no path.
+  const value = isKey ? jsonOf(type).filter((each) => each !== '') : jsonOf(type);
   const isComputed = standard !== undefined && standard.kind !== 'value';
   const choices = [
     ...(nullable ? [fc.constant(null)] : []),

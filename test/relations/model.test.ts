@@ -1,0 +1,296 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { inspect } from 'node:util';
+import fc from 'fast-check';
+import { codecOf } from '../../src/relations/codecs.ts';
+import type { Column, Relation } from '../../src/relations/relation.ts';
+import { type Body, Model, type ModelRow, type Outcome, type Tree } from '../support/relations/model.ts';
+import { jsonOf } from '../support/relations/random-columns.ts';
+import { bodies, declarations } from '../support/relations/random-declarations.ts';
+import { type RelationDoor, relationDoors } from '../support/relations/relation-door.ts';
+
+const RUNS: Readonly<Record<string, number>> = { sqlite: 12, postgres: 6 };
+const STEPS = 50;
+const CODES = { taken: 'TAKEN', missing: 'REFERENCE_MISSING', referenced: 'REFERENCED' } as const;
+
+type Draw = fc.GeneratorValue;
+
+/** A refusal. */
+interface Problem {
+  readonly code: string;
+  readonly errors: readonly { readonly pointer: string }[];
+}
+
+/** A row of the model as a client gets it. */
+function shown({ columns }: Relation, row: ModelRow): Body {
+  return Object.fromEntries(columns.map((column) => [column.name, shownValue(column, row)]));
+}
+
+function shownValue({ name, type }: Column, row: ModelRow): unknown {
+  const value = row[name] ?? null;
+  return value === null ? null : JSON.parse(codecOf(type).format(value));
+}
+
+function pathOf({ name, key, columns }: Relation, row: ModelRow): string {
+  const parts = key.map((part) => {
+    const column = columns.find((each) => each.name === part);
+    const value = row[part] ?? null;
+    assert.ok(column !== undefined && value !== null);
+    return encodeURIComponent(codecOf(column.type).formatText(value));
+  });
+  return `/${name}/${parts.join()}`;
+}
+
+/** Random operations on a door and on the model, which have to agree. */
+class Comparison {
+  readonly #door: RelationDoor;
+  readonly #model: Model;
+  readonly #relations: readonly Relation[];
+  readonly #draw: Draw;
+
+  constructor(door: RelationDoor, relations: readonly Relation[], draw: Draw) {
+    this.#door = door;
+    this.#relations = relations;
+    this.#model = new Model(relations);
+    this.#draw = draw;
+  }
+
+  async run(): Promise<void> {
+    for (let left = STEPS; left > 0; left--) {
+      const relation = this.#draw(() => fc.constantFrom(...this.#relations));
+      const operation = this.#draw(() => fc.constantFrom('create', 'create', 'update', 'remove', 'list'));
+      await this[`#${operation}` as '#create'](relation);
+    }
+    for (const relation of this.#relations) {
+      const rows = this.#model.list(relation.name);
+      await this.#compareList(relation, {}, [], 1_000, rows);
+      for (const row of rows.slice(0, 3)) {
+        const found = await this.#door.get(pathOf(relation, row));
+        assert.deepEqual([found.status, found.body], [200, shown(relation, row)]);
+      }
+    }
+  }
+
+  async '#create'(relation: Relation): Promise<void> {
+    const body = this.#withReferences(relation, this.#draw(bodies, relation));
+    const serial = relation.columns.find(({ type }) => type.kind === 'serial');
+    const reply = await this.#door.send('POST', `/${relation.name}`, body);
+    const given = serial === undefined || reply.status !== 201 ? undefined : reply.body[serial.name];
+    this.#agree(relation, reply, 201, this.#model.create(relation.name, body, given), body);
+  }
+
+  async '#update'(relation: Relation): Promise<void> {
+    const row = this.#any(relation);
+    if (row === undefined) return;
+    const whole = this.#withReferences(relation, this.#draw(bodies, relation));
+    const names = this.#draw(() => fc.subarray(Object.keys(whole), { minLength: 0 }));
+    const body = Object.fromEntries(
+      names.filter((name) => !relation.key.includes(name)).map((name) => [name, whole[name]]),
+    );
+    const reply = await this.#door.send('PATCH', pathOf(relation, row), body);
+    this.#agree(relation, reply, 200, this.#model.update(relation.name, row, body), body);
+  }
+
+  async '#remove'(relation: Relation): Promise<void> {
+    const row = this.#any(relation);
+    if (row === undefined || this.#model.isEntangled(relation.name, row)) return;
+    const path = pathOf(relation, row);
+    const reply = await this.#door.send('DELETE', path);
+    const outcome = this.#model.remove(relation.name, row);
+    if (outcome.is === 'done') assert.equal(reply.status, 204, reply.text);
+    else this.#agree(relation, reply, 204, outcome, path);
+    assert.equal((await this.#door.get(path)).status, outcome.is === 'done' ? 404 : 200);
+  }
+
+  async '#list'(relation: Relation): Promise<void> {
+    const where = this.#tree(relation, 3);
+    const sortable = relation.columns
+      .filter(({ type }) => type.kind !== 'json' && type.kind !== 'bytes')
+      .map(({ name }) => name);
+    const signs = this.#draw(() => fc.array(fc.boolean(), { minLength: 2, maxLength: 2 }));
+    const sort = this.#draw(() => fc.subarray(sortable, { maxLength: Math.min(2, sortable.length) })).map(
+      (name, i) => `${signs[i] ? '-' : ''}${name}`,
+    );
+    const limit = this.#draw(() => fc.integer({ min: 1, max: 5 }));
+    await this.#compareList(relation, where, sort, limit, this.#model.list(relation.name, { where, sort }));
+  }
+
+  /** Reads all pages forwards, then back. */
+  async #compareList(
+    relation: Relation,
+    where: Tree,
+    sort: readonly string[],
+    limit: number,
+    rows: readonly ModelRow[],
+  ): Promise<void> {
+    const expected = rows.map((row) => shown(relation, row));
+    const query = new URLSearchParams({ where: JSON.stringify(where), limit: String(limit) });
+    if (sort.length > 0) query.set('sort', sort.join());
+    let path: string | undefined = `/${relation.name}?${query}`;
+    const pages: unknown[][] = [];
+    let last: string | undefined;
+    const context = () => inspect({ where, sort, limit, expected, pages }, { depth: 9 });
+    while (path !== undefined) {
+      const reply = await this.#door.get(path, { prefer: 'count=exact' });
+      assert.equal(reply.status, 200, `${reply.text} ${context()}`);
+      assert.equal(reply.headers.get('x-total-count'), String(rows.length), context());
+      pages.push(reply.body);
+      last = reply.links.prev ?? last;
+      path = reply.links.next;
+      if (path === undefined) last = reply.links.prev;
+      assert.ok(pages.length <= rows.length + 1, context());
+    }
+    assert.deepEqual(pages.flat(), expected, context());
+    const back: unknown[][] = [];
+    while (last !== undefined) {
+      const reply = await this.#door.get(last);
+      assert.equal(reply.status, 200, reply.text);
+      back.unshift(reply.body);
+      last = reply.links.prev;
+      assert.ok(back.length <= rows.length + 1);
+    }
+    assert.deepEqual(back.flat(), expected.slice(0, back.flat().length), `backwards ${context()}`);
+    if (pages.length > 1) assert.equal(back.flat().length, expected.length - (pages.at(-1)?.length ?? 0));
+  }
+
+  #agree(
+    relation: Relation,
+    reply: { readonly status: number; readonly text: string; readonly body: unknown },
+    status: number,
+    outcome: Outcome,
+    written: unknown,
+  ): void {
+    const context = `${reply.status} ${reply.text} ${inspect({ relation: relation.name, written, outcome }, { depth: 6 })}`;
+    if (outcome.is === 'absent') assert.equal(reply.status, 404, context);
+    if (outcome.is === 'done') {
+      assert.equal(reply.status, status, context);
+      assert.deepEqual(reply.body, shown(relation, outcome.row), context);
+    }
+    if (outcome.is === 'refused') {
+      assert.equal(reply.status, 409, context);
+      const { code, errors } = reply.body as Problem;
+      const codes = outcome.conflicts.map(({ is }) => CODES[is]);
+      assert.ok(
+        codes.some((each) => each === code),
+        context,
+      );
+      // Each column of each conflict is named; a referenced row is at fault as a whole.
+      const columns = outcome.conflicts.flatMap((conflict) => {
+        if (conflict.is === 'taken') return conflict.columns;
+        if (conflict.is === 'referenced') return [];
+        return relation.references.find(({ name }) => name === conflict.reference)?.columns ?? [];
+      });
+      const named = new Set(errors.map(({ pointer }) => pointer).filter((pointer) => pointer !== '#'));
+      for (const column of new Set(columns)) assert.ok(named.delete(`#/${column}`), context);
+      // A row that refers to itself is not there to be found, as something else refuses it.
+      const own = relation.references
+        .filter(({ to }) => to === relation.name)
+        .flatMap((each) => each.columns);
+      for (const column of own) named.delete(`#/${column}`);
+      assert.deepEqual([...named], [], context);
+    }
+  }
+
+  #any({ name }: Relation): ModelRow | undefined {
+    const rows = this.#model.rows(name);
+    return rows.length === 0 ? undefined : rows[this.#draw(() => fc.nat({ max: rows.length - 1 }))];
+  }
+
+  /** A body with references to rows that are there, most of the time. */
+  #withReferences(relation: Relation, body: Body): Body {
+    const filled: Record<string, unknown> = { ...body };
+    for (const { to, columns, targetColumns } of relation.references) {
+      const target = this.#model.relation(to);
+      const row = this.#any(target);
+      const choice = this.#draw(() => fc.nat({ max: 9 }));
+      for (const [i, name] of columns.entries()) {
+        const own = relation.columns.find((each) => each.name === name);
+        const other = target.columns.find((each) => each.name === targetColumns[i]);
+        if (own === undefined || other === undefined) continue;
+        if (own.nullable && (choice < 3 || row === undefined)) filled[name] = null;
+        else
+          filled[name] =
+            row === undefined || choice === 9 ? this.#draw(jsonOf, own.type) : shownValue(other, row);
+      }
+    }
+    return filled;
+  }
+
+  /** A random tree of conditions. */
+  #tree(relation: Relation, depth: number): Tree {
+    const count = this.#draw(() => fc.nat({ max: 2 }));
+    return Object.assign({}, ...Array.from({ length: count }, () => this.#condition(relation, depth)));
+  }
+
+  #condition(relation: Relation, depth: number): Tree {
+    const kinds = [
+      'column',
+      'column',
+      'column',
+      ...(depth > 0 ? ['and', 'or', 'not', 'reference', 'inverse'] : []),
+    ];
+    const kind = this.#draw(() => fc.constantFrom(...kinds));
+    const inner = () => this.#tree(relation, depth - 1);
+    if (kind === 'not') return { not: inner() };
+    if (kind === 'and' || kind === 'or') return { [kind]: [inner(), inner()] };
+    const [reference] = relation.references;
+    if (kind === 'reference' && reference !== undefined)
+      return { [reference.name]: this.#tree(this.#model.relation(reference.to), depth - 1) };
+    const inverse = relation.inverses.at(-1);
+    if (kind === 'inverse' && inverse !== undefined) {
+      const quantifier = this.#draw(() => fc.constantFrom('some', 'none', 'every'));
+      return {
+        [inverse.name]: { [quantifier]: this.#tree(this.#model.relation(inverse.relation), depth - 1) },
+      };
+    }
+    const column = this.#draw(() => fc.constantFrom(...relation.columns));
+    return { [column.name]: this.#test(relation, column) };
+  }
+
+  #test(relation: Relation, column: Column): unknown {
+    if (column.type.kind === 'json') return null;
+    const value = () => {
+      const row = this.#any(relation);
+      const known = row === undefined || this.#draw(() => fc.boolean()) ? null : shownValue(column, row);
+      return known ?? this.#draw(jsonOf, column.type);
+    };
+    const tests = ['value', 'eq', 'ne', 'lt', 'lte', 'gt', 'gte', 'in', 'isNull', 'null'];
+    const test = this.#draw(() =>
+      fc.constantFrom(...tests, ...(column.type.kind === 'text' ? ['prefix', 'contains'] : [])),
+    );
+    switch (test) {
+      case 'value':
+        return value();
+      case 'null':
+        return null;
+      case 'isNull':
+        return { isNull: this.#draw(() => fc.boolean()) };
+      case 'in':
+        return { in: [value(), value()] };
+      case 'prefix':
+      case 'contains': {
+        const text = String(value());
+        const [from, to] = this.#draw(() => fc.tuple(fc.nat({ max: 2 }), fc.nat({ max: 3 })));
+        const characters = [...text].slice(test === 'prefix' ? 0 : from, from + to);
+        return { [test]: characters.join('') };
+      }
+      default:
+        return { [test]: value() };
+    }
+  }
+}
+
+for (const [engine, open] of Object.entries(relationDoors)) {
+  test(`random operations on random relations do on ${engine} what they do on arrays`, async () => {
+    await fc.assert(
+      fc.asyncProperty(declarations, fc.gen(), async ({ relations }, draw) => {
+        await using door = await open(relations);
+        await new Comparison(door, relations, draw).run();
+      }),
+      {
+        numRuns: RUNS[engine] ?? 1,
+        endOnFailure: true,
+      },
+    );
+  });
+}

@@ -26,8 +26,6 @@ type AllSettings = All<{ [K in SettingKey]: Setting<K, Written<Settings[K]> | un
 type Setups = { readonly [D in Door]?: { readonly setup?: DoorSetup } };
 
 interface Code<C> {
-  /** Relations by name, each served at its path of the REST door. */
-  readonly relations?: RelationsData;
   readonly api?: {
     /** Tokens for REST and GraphQL by name. */
     readonly tokens?: ApiTokensConfig;
@@ -53,13 +51,26 @@ interface Code<C> {
   };
 }
 
-/** The default export of a configuration module: nested settings and code, all optional. */
-export type PorticoConfig<C = GraphqlContext> = AllSettings & Code<C> & Setups;
+/** Nested settings and code, all optional. */
+type Options<C> = AllSettings & Code<C> & Setups;
+
+/** The default export of a configuration module: nested settings, code and relations, all optional. */
+export type PorticoConfig<C = GraphqlContext> = Options<C> & {
+  /** Relations by name, each served at its path of the REST door. */
+  readonly relations?: RelationsData;
+};
+
+/** A configuration with its relations in their own type, from which `Row` and `NewRow` infer. */
+export interface RelationsConfig<C, R extends RelationsData> extends PorticoConfig<C> {
+  readonly relations: R;
+}
 
 /**
  * Returns its argument; gives a configuration module completion and type checks. The type of the context is
- * that of `graphql.context`.
+ * that of `graphql.context`, and `Row<typeof config, 'books'>` the type of the rows of a relation.
  */
-export function defineConfig<C = GraphqlContext>(config: PorticoConfig<C>): PorticoConfig<C> {
-  return config;
+export function defineConfig<C = GraphqlContext, const R extends RelationsData = RelationsData>(
+  config: Options<C> & { readonly relations?: R },
+): RelationsData extends R ? PorticoConfig<C> : RelationsConfig<C, R> {
+  return config as RelationsConfig<C, R>;
 }

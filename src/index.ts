@@ -3,7 +3,30 @@ import type { Service, ServiceOptions } from './app/service.ts';
 
 export type { Config, ConfigSource, DoorSetup } from './app/load-config.ts';
 export type { Service, ServiceOptions } from './app/service.ts';
-export { defineConfig, type PorticoConfig } from './define-config.ts';
+export {
+  bigint,
+  boolean,
+  bytes,
+  type ColumnData,
+  date,
+  decimal,
+  integer,
+  type Json,
+  json,
+  type NewRow,
+  number,
+  oneOf,
+  type Patch,
+  type RelationData,
+  type RelationsData,
+  type Row,
+  reference,
+  serial,
+  text,
+  timestamp,
+  uuid,
+} from './config/schema/declaration.ts';
+export { defineConfig, type PorticoConfig, type RelationsConfig } from './define-config.ts';
 export type {
   ContextDetails,
   FieldResolver,

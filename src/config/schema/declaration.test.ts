@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { defineConfig } from '../../define-config.ts';
 import {
   bigint,
   boolean,
@@ -22,9 +23,9 @@ import {
   uuid,
 } from './declaration.ts';
 
-/** As `defineConfig` infers the type of a configuration. */
+/** A configuration with relations alone. */
 function declare<const R extends RelationsData>(relations: R) {
-  return { relations };
+  return defineConfig({ relations });
 }
 
 const config = declare({

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { defineConfig } from '../../define-config.ts';
 import {
   bigint,
   boolean,
@@ -21,7 +20,8 @@ import {
   text,
   timestamp,
   uuid,
-} from './declaration.ts';
+} from '../../src/config/schema/declaration.ts';
+import { defineConfig } from '../../src/define-config.ts';
 
 /** A configuration with relations alone. */
 function declare<const R extends RelationsData>(relations: R) {

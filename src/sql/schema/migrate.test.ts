@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
 import { type BareDatabase, bareEngines } from '../../../test/support/relations/engines.ts';
 import {
@@ -9,7 +10,9 @@ import {
   serial,
   text,
 } from '../../../test/support/relations/hand-made.ts';
+import { temporaryFolder } from '../../../test/support/temporary-folder.ts';
 import type { Column, Relation } from '../../relations/relation.ts';
+import { dropUndeclared } from './drop.ts';
 import { checkExitCode, describePlan, migrateRelations, planRelations, prepareRelations } from './migrate.ts';
 import { postgresSession } from './postgres-session.ts';
 import type { SchemaSession } from './session.ts';
@@ -212,6 +215,48 @@ for (const [engine, open] of Object.entries(bareEngines)) {
           ['Ulm', 'Bonn', 'none'],
         );
       }
+    });
+
+    test('what is dropped is named, no longer declared, and in a file before', async () => {
+      await using folder = await temporaryFolder();
+      await using db = await open();
+      const session = await filled(db);
+      const [, people] = towns([]);
+      assert.ok(people !== undefined);
+      const left = towns([name]);
+      const drop = (names: readonly string[], relations = left) =>
+        dropUndeclared(session, relations, names, folder.path);
+      await assert.rejects(drop(['towns.cost', 'towns.name']), {
+        message: /^towns\.name cannot be dropped.*: towns\.cost\.$/,
+      });
+      const [path = ''] = await drop(['towns.cost']);
+      assert.deepEqual(
+        readFileSync(path, 'utf8')
+          .trim()
+          .split('\n')
+          .map((line): unknown => JSON.parse(line)),
+        [
+          { id: 1, cost: '12.50' },
+          { id: 2, cost: null },
+          { id: 3, cost: '5.00' },
+        ],
+      );
+      assert.deepEqual(await planRelations(session, left), { steps: [], undeclared: [] });
+      assert.deepEqual(
+        (await db.rows('SELECT count(*) FROM people')).map(([n]) => Number(n)),
+        [3],
+      );
+      const alone = [{ ...people, columns: [id], references: [] }];
+      // People still refer to towns.
+      await assert.rejects(drop(['towns'], alone));
+      assert.equal((await db.rows('SELECT id FROM towns')).length, 3);
+      await drop(['people.town_id'], alone);
+      const [towns_ = ''] = await drop(['towns'], alone);
+      assert.equal(readFileSync(towns_, 'utf8').split('\n')[1], '{"id":2,"name":"Bonn","_version":"0"}');
+      await assert.rejects(drop(['towns'], alone), {
+        code: 'DATABASE_OPEN',
+        message: /there is nothing else/,
+      });
     });
 
     test('a plan is shown with the class, the rows, the lock and the SQL of each step', async () => {

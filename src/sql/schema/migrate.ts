@@ -6,7 +6,7 @@ import { type Step, type StepClass, type Violation, violationQuery } from './ste
 import { declaredTables } from './tables.ts';
 
 /** A step cannot be made; the message says why and what to do. */
-class SchemaError extends ExpectedError {
+export class SchemaError extends ExpectedError {
   override readonly name = 'SchemaError';
   readonly code = 'DATABASE_OPEN';
 }
@@ -24,7 +24,7 @@ export function prepareRelations(
   relations: readonly Relation[],
   mode: StartMode,
 ): MaybePromise<readonly string[]> {
-  return whenReady(planRelations(session, relations), ({ steps, undeclared }) => {
+  const prepare = ({ steps, undeclared }: Plan) => {
     const left = steps.filter((step) => mode === 'never' || step.class !== 'additive');
     if (left.length > 0) {
       const list = left.map(({ table, what }) => `${table}: ${what}`).join('; ');
@@ -33,6 +33,11 @@ export function prepareRelations(
       );
     }
     return whenReady(applyAll(session, steps), () => undeclared);
+  };
+  return whenReady(planRelations(session, relations), (plan) => {
+    if (plan.steps.length === 0) return plan.undeclared;
+    // Another process may have made the steps while this one waited.
+    return session.exclusively(() => whenReady(planRelations(session, relations), prepare));
   });
 }
 
@@ -64,6 +69,14 @@ export interface MigrateOptions {
  * that rows refuse; the steps before stay made, and another call goes on.
  */
 export async function migrateRelations(
+  session: SchemaSession,
+  relations: readonly Relation[],
+  options: MigrateOptions,
+): Promise<readonly Step[]> {
+  return session.exclusively(() => makeSteps(session, relations, options));
+}
+
+async function makeSteps(
   session: SchemaSession,
   relations: readonly Relation[],
   { rewrite, onStep }: MigrateOptions,

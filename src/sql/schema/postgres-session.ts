@@ -1,9 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { withMigrationLock } from '../postgres/migrate.ts';
 import { type Connection, isLocked, isTransient, type Row } from '../postgres-pool/connection.ts';
 import { diffTables } from './diff.ts';
+import { lossQuery } from './drop.ts';
 import { readPostgresCatalogue } from './postgres-catalogue.ts';
 import { planPostgres } from './postgres-plan.ts';
-import type { SchemaSession } from './session.ts';
+import type { Loss, SchemaSession } from './session.ts';
 import type { Step } from './steps.ts';
 import { identifier, textLiteral } from './tables.ts';
 
@@ -16,7 +18,7 @@ const LOCK_TIMEOUT = 2_000;
 const ATTEMPTS = 30;
 const PAUSE = 500;
 
-/** Migrates relations of a schema; hold the migration lock meanwhile. */
+/** Migrates relations of a schema through a connection on which nothing else runs meanwhile. */
 export function postgresSession(connection: Connection): SchemaSession {
   const rows = (text: string): Promise<readonly Row[]> => connection.run({ text }, []);
   return {
@@ -32,6 +34,8 @@ export function postgresSession(connection: Connection): SchemaSession {
       );
       return Number(row?.[0] ?? 0);
     },
+    exclusively: (work) => withMigrationLock(connection, async () => work()),
+    drop: (loss, write) => withLimits(connection, () => drop(connection, loss, write)),
     apply: (step) => withLimits(connection, () => apply(connection, step)),
   };
 }
@@ -71,6 +75,39 @@ async function retried(connection: Connection, text: string): Promise<void> {
       if (attempt === ATTEMPTS || !(isLocked(error) || isTransient(error))) throw error;
       await sleep(PAUSE);
     }
+  }
+}
+
+/** Rows that a drop writes to its file at a time. */
+const FETCHED = 1_000;
+
+/** Others cannot write meanwhile; whoever reads is waited for at the end. */
+async function drop(
+  connection: Connection,
+  loss: Loss,
+  write: (lines: readonly string[]) => void,
+): Promise<void> {
+  const current = (await readPostgresCatalogue(connection)).find(({ name }) => name === loss.table);
+  if (current === undefined) return;
+  const run = (text: string) => connection.run({ text }, undefined);
+  const table = identifier(loss.table);
+  await run(`BEGIN; LOCK TABLE ${table} IN SHARE ROW EXCLUSIVE MODE`);
+  try {
+    await run(`DECLARE lost CURSOR FOR ${lossQuery('postgres', current, loss)}`);
+    for (;;) {
+      const rows = await connection.run({ text: `FETCH ${FETCHED} FROM lost` }, undefined);
+      if (rows.length === 0) break;
+      write(rows.map(([line]) => String(line)));
+    }
+    await run('CLOSE lost');
+    const { column } = loss;
+    await run(
+      column === undefined ? `DROP TABLE ${table}` : `ALTER TABLE ${table} DROP COLUMN ${identifier(column)}`,
+    );
+    await run('COMMIT');
+  } catch (error) {
+    if (!connection.lost) await run('ROLLBACK');
+    throw error;
   }
 }
 

@@ -72,7 +72,12 @@ function readTable(rows: Rows, table: string, sql: string): SqliteTable {
 }
 
 /** The kind of a column that has no check of ours. */
-const KINDS: Readonly<Record<string, string>> = { INTEGER: 'bigint', REAL: 'number', BLOB: 'bytes' };
+const KINDS: Readonly<Record<string, string>> = {
+  INT: 'bigint',
+  INTEGER: 'bigint',
+  REAL: 'number',
+  BLOB: 'bytes',
+};
 
 const OWN_CHECK = /CONSTRAINT "((?:[^"]|"")+)" CHECK \([^"']*"((?:[^"]|"")+)"/g;
 const unquoted = (name: string) => name.replaceAll('""', '"');

@@ -212,7 +212,7 @@ function isStored(current: SqliteTable, columns: readonly string[]): boolean {
 }
 
 /** The script of a rebuild, in one transaction without foreign keys and with `legacy_alter_table`. */
-function rebuildScript(
+export function rebuildScript(
   table: DeclaredTable,
   current: SqliteTable,
   selected: ReadonlyMap<string, string>,

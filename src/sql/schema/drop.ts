@@ -2,8 +2,8 @@ import { closeSync, fsyncSync, openSync, rmSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { codecOf } from '../../relations/codecs.ts';
 import type { ColumnType, Relation } from '../../relations/relation.ts';
-import { planRelations, SchemaError } from './migrate.ts';
-import type { Loss, SchemaSession } from './session.ts';
+import { planRelations, requireAgreement, SchemaError } from './migrate.ts';
+import type { Loss, SchemaSession } from './steps.ts';
 import { type Column, declaredTables, type Engine, identifier, type Table, textLiteral } from './tables.ts';
 
 /**
@@ -27,6 +27,7 @@ export async function dropUndeclared(
         `${unknown.join(', ')} cannot be dropped, because it is declared or does not exist; ${known}.`,
       );
     }
+    await requireAgreement(session, relations);
     const declared = declaredTables(session.engine, relations);
     const paths: string[] = [];
     for (const name of names) {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
+import { postgresUrl } from '../../../test/support/databases.ts';
 import { type BareDatabase, bareEngines } from '../../../test/support/relations/engines.ts';
 import {
   column,
@@ -11,12 +12,15 @@ import {
   text,
 } from '../../../test/support/relations/hand-made.ts';
 import { temporaryFolder } from '../../../test/support/temporary-folder.ts';
+import { waitFor } from '../../../test/support/wait-for.ts';
 import type { Column, Relation } from '../../relations/relation.ts';
+import { Connection } from '../postgres-pool/connection.ts';
 import { dropUndeclared } from './drop.ts';
 import { checkExitCode, describePlan, migrateRelations, planRelations, prepareRelations } from './migrate.ts';
-import { postgresSession } from './postgres-session.ts';
-import type { SchemaSession } from './session.ts';
+import { announceDeclaration, postgresSession } from './postgres-session.ts';
 import { sqliteSession } from './sqlite-session.ts';
+import type { SchemaSession } from './steps.ts';
+import { fingerprintOf } from './tables.ts';
 
 function sessionOn(on: BareDatabase): SchemaSession {
   return on.engine === 'sqlite' ? sqliteSession(on.db) : postgresSession(on.db);
@@ -293,4 +297,38 @@ test('an index of PostgreSQL whose build failed is dropped and made anew', {
     ['drop the unfinished index towns__unique__name', 'create index towns__unique__name'],
   );
   assert.equal(checkExitCode(await planRelations(session, unique)), 0);
+});
+
+test('what breaks a live process of another declaration waits until it has ended', {
+  skip: bareEngines.postgres === undefined,
+}, async () => {
+  const open = bareEngines.postgres;
+  assert.ok(open !== undefined);
+  await using db = await open();
+  const session = await filled(db);
+  await db.run("UPDATE towns SET name = 'Ulm'");
+  const before = towns([name, cost]);
+  const required = towns([{ ...name, nullable: false }, cost]);
+  const [[schema] = []] = await db.rows('SELECT current_schema()::text');
+  assert.ok(db.engine === 'postgres');
+  {
+    await using other = await Connection.open(await postgresUrl());
+    await other.run({ text: `SET search_path = ${schema}` }, undefined);
+    await announceDeclaration(other, before);
+    await using stranger = await Connection.open(await postgresUrl());
+    await announceDeclaration(stranger, []);
+    await announceDeclaration(db.db, required);
+    const refused = { message: /^1 running process declares other relations/ };
+    await assert.rejects(async () => migrateRelations(session, required, all), refused);
+    await assert.rejects(dropUndeclared(session, towns([name]), ['towns.cost'], '/nowhere'), {
+      message: /^2 running processes declare/,
+    });
+    await migrateRelations(session, towns([name, cost], { indexes: [['name']] }), all);
+    await assert.rejects(async () => migrateRelations(session, required, all), refused);
+  }
+  await waitFor(
+    'the server to end the session',
+    async () => (await session.otherProcesses(fingerprintOf(required))) === 0,
+  );
+  await migrateRelations(session, required, all);
 });

@@ -1,9 +1,15 @@
 import { DatabaseOpenError, ExpectedError } from '../../core/errors.ts';
 import { type MaybePromise, whenReady } from '../../core/maybe-promise.ts';
 import type { Relation } from '../../relations/relation.ts';
-import type { Plan, SchemaSession } from './session.ts';
-import { type Step, type StepClass, type Violation, violationQuery } from './steps.ts';
-import { declaredTables } from './tables.ts';
+import {
+  type Plan,
+  type SchemaSession,
+  type Step,
+  type StepClass,
+  type Violation,
+  violationQuery,
+} from './steps.ts';
+import { declaredTables, fingerprintOf } from './tables.ts';
 
 /** A step cannot be made; the message says why and what to do. */
 export class SchemaError extends ExpectedError {
@@ -90,12 +96,26 @@ async function makeSteps(
         `${table}: ${what} writes all rows anew. Run "portico migrate --rewrite" to allow that.`,
       );
   }
+  if (steps.some(({ breaksOthers }) => breaksOthers)) await requireAgreement(session, relations);
   for (const step of steps) {
     onStep?.(step);
     for (const violation of step.violations) await requireNone(session, step, violation);
     await session.apply(step);
   }
   return steps;
+}
+
+/** Fails with SchemaError while other processes would fail without what a step takes away. */
+export async function requireAgreement(
+  session: SchemaSession,
+  relations: readonly Relation[],
+): Promise<void> {
+  const others = await session.otherProcesses(fingerprintOf(relations));
+  if (others === 0) return;
+  const running = others === 1 ? '1 running process declares' : `${others} running processes declare`;
+  throw new SchemaError(
+    `${running} other relations and would fail after this. Start all processes with this declaration first, or stop the others.`,
+  );
 }
 
 async function requireNone(

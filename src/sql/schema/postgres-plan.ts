@@ -136,6 +136,7 @@ function changeSteps(table: DeclaredTable, current: PostgresTable, change: Chang
       return [
         step(name, `rename table ${change.from} to ${name}`, {
           class: 'checked',
+          breaksOthers: true,
           sql: [`ALTER TABLE ${identifier(change.from)} RENAME TO ${identifier(name)}`],
         }),
       ];
@@ -143,6 +144,7 @@ function changeSteps(table: DeclaredTable, current: PostgresTable, change: Chang
       return [
         step(name, `rename column ${change.from} to ${change.to}`, {
           class: 'checked',
+          breaksOthers: true,
           sql: [`${alter} RENAME COLUMN ${identifier(change.from)} TO ${identifier(change.to)}`],
         }),
       ];
@@ -198,6 +200,7 @@ function changeSteps(table: DeclaredTable, current: PostgresTable, change: Chang
       return [
         step(name, 'replace the primary key', {
           class: 'rewriting',
+          breaksOthers: true,
           sql: [`${alter} ${dropped}${added}`],
           lock: 'everything',
           readsRows: true,
@@ -270,6 +273,7 @@ function requireStep(table: DeclaredTable, column: DeclaredColumn, was: 'stored'
   const { fill } = column;
   return step(name, `refuse null in ${column.name}`, {
     class: 'checked',
+    breaksOthers: true,
     sql: [
       `${alter} DROP CONSTRAINT IF EXISTS ${identifier(constraint)}, ADD CONSTRAINT ${identifier(constraint)} CHECK (${identifier(column.name)} IS NOT NULL) NOT VALID`,
       validate(name, constraint),
@@ -317,6 +321,7 @@ function retypeStep(table: DeclaredTable, from: Column, column: DeclaredColumn):
   // A serial has no default, and its identity goes before the type changes.
   return step(table.name, `change the type of ${column.name} to ${column.type}`, {
     class: 'rewriting',
+    breaksOthers: true,
     sql: [
       `ALTER TABLE ${identifier(table.name)} ${(from.identity === undefined ? actions : actions.slice(1)).join(', ')}`,
     ],

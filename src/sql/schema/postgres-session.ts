@@ -1,13 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Relation } from '../../relations/relation.ts';
 import { withMigrationLock } from '../postgres/migrate.ts';
 import { type Connection, isLocked, isTransient, type Row } from '../postgres-pool/connection.ts';
 import { diffTables } from './diff.ts';
 import { lossQuery } from './drop.ts';
 import { readPostgresCatalogue } from './postgres-catalogue.ts';
 import { planPostgres } from './postgres-plan.ts';
-import type { Loss, SchemaSession } from './session.ts';
-import type { Step } from './steps.ts';
-import { identifier, textLiteral } from './tables.ts';
+import type { Loss, SchemaSession, Step } from './steps.ts';
+import { fingerprintOf, identifier, textLiteral } from './tables.ts';
 
 /**
  * How long a statement waits for a lock, in milliseconds. All later statements on the table wait behind it, so
@@ -34,6 +34,7 @@ export function postgresSession(connection: Connection): SchemaSession {
       );
       return Number(row?.[0] ?? 0);
     },
+    otherProcesses: (fingerprint) => countOtherDeclarations(connection, fingerprint),
     exclusively: (work) => withMigrationLock(connection, async () => work()),
     drop: (loss, write) => withLimits(connection, () => drop(connection, loss, write)),
     apply: (step) => withLimits(connection, () => apply(connection, step)),
@@ -81,7 +82,7 @@ async function retried(connection: Connection, text: string): Promise<void> {
 /** Rows that a drop writes to its file at a time. */
 const FETCHED = 1_000;
 
-/** Others cannot write meanwhile; whoever reads is waited for at the end. */
+/** Locks out writers until the end; the drop itself waits for readers. */
 async function drop(
   connection: Connection,
   loss: Loss,
@@ -133,4 +134,29 @@ async function fillColumn(
        WHERE ctid >= '(${page},0)' AND ctid < '(${page + BATCH_PAGES},0)' AND ${identifier(column)} IS NULL`,
     );
   }
+}
+
+/** Processes on different schemas of a database do not know each other. */
+const GROUP = `hashtext('portico relations ' || current_schema()::regnamespace::oid::text)`;
+
+/**
+ * Tells migrations what this process declares, by a shared lock that never blocks: it ends with the connection,
+ * so it cannot outlive the process. Repeat it on each new connection.
+ */
+export async function announceDeclaration(
+  connection: Connection,
+  relations: readonly Relation[],
+): Promise<void> {
+  const text = `SELECT pg_advisory_lock_shared(${GROUP}, $1::int)`;
+  await connection.run({ text }, [fingerprintOf(relations)]);
+}
+
+/** The number of processes that declare other relations than those with this fingerprint. */
+async function countOtherDeclarations(connection: Connection, fingerprint: number): Promise<number> {
+  const text = `
+    SELECT count(DISTINCT pid) FROM pg_locks
+    WHERE locktype = 'advisory' AND objsubid = 2 AND classid = ${GROUP}::oid AND objid <> $1::int::oid
+      AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`;
+  const [row] = await connection.run({ text }, [fingerprint]);
+  return Number(row?.[0]);
 }

@@ -2,9 +2,9 @@ import type { DatabaseSync } from 'node:sqlite';
 import { SQLITE_BASE64 } from '../../relations/codecs.ts';
 import { diffTables } from './diff.ts';
 import { lossQuery } from './drop.ts';
-import type { SchemaSession } from './session.ts';
 import { readSqliteCatalogue } from './sqlite-catalogue.ts';
 import { planSqlite, rebuildScript } from './sqlite-plan.ts';
+import type { SchemaSession } from './steps.ts';
 import { identifier } from './tables.ts';
 
 /** Migrates relations of a file through a writing connection, on which nothing else runs meanwhile. */
@@ -25,6 +25,8 @@ export function sqliteSession(db: DatabaseSync): SchemaSession {
       const exists = db.prepare('SELECT 1 FROM sqlite_schema WHERE name = ?').get(table) !== undefined;
       return exists ? Number(rows(`SELECT count(*) FROM ${identifier(table)}`)[0]?.[0]) : 0;
     },
+    // A file has one service.
+    otherProcesses: () => 0,
     exclusively: (work) => work(),
     drop(loss, write) {
       db.function(SQLITE_BASE64.name, { deterministic: true }, SQLITE_BASE64.call);

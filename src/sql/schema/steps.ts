@@ -1,3 +1,4 @@
+import type { MaybePromise } from '../../core/maybe-promise.ts';
 import { identifiers } from './ddl.ts';
 import {
   type Column,
@@ -42,13 +43,50 @@ export interface Step {
   readonly violations: readonly Violation[];
   /** Columns that get a value where they have none, in batches, after the statement of this number. */
   readonly fill?: { readonly column: string; readonly value: string; readonly after: number } | undefined;
+  /** Whether processes with the declaration before the step may fail after it. Default: false. */
+  readonly breaksOthers?: boolean | undefined;
   /** Whether it replaces a table of SQLite by a copy. Default: false. */
   readonly isRebuild?: boolean | undefined;
   /** Why the step cannot be made; undefined if it can. */
   readonly obstacle?: string | undefined;
 }
 
-/** A step that no row can refuse and nobody waits for, unless `parts` say otherwise. */
+/** The steps from a catalogue to a declaration. */
+export interface Plan {
+  readonly steps: readonly Step[];
+  /** Columns and tables of relations that no longer are declared: `books.subtitle`, `loans`. */
+  readonly undeclared: readonly string[];
+}
+
+/** A column to drop, or a whole table. */
+export interface Loss {
+  readonly table: string;
+  readonly column: string | undefined;
+  /** The declaration of the table; undefined if the relation was removed. */
+  readonly declared: DeclaredTable | undefined;
+}
+
+/** What a migration needs of an engine: one connection that no other migration has. */
+export interface SchemaSession {
+  readonly engine: Engine;
+  plan(declared: readonly DeclaredTable[]): MaybePromise<Plan>;
+  rows(sql: string): MaybePromise<readonly (readonly unknown[])[]>;
+  /** About how many rows a table has. */
+  rowsOf(table: string): MaybePromise<number>;
+  /** The number of live processes that declare other relations than those with this fingerprint. */
+  otherProcesses(fingerprint: number): MaybePromise<number>;
+  /** Runs `work` while no other process migrates the database. */
+  exclusively<T>(work: () => MaybePromise<T>): MaybePromise<T>;
+  /**
+   * Drops a column, or a table if no column is given, in one transaction that first gives `write` its rows as
+   * JSON, some at a time.
+   */
+  drop(loss: Loss, write: (lines: readonly string[]) => void): MaybePromise<void>;
+  /** Makes a step. A failure leaves the step undone, or done in a part that the next plan continues. */
+  apply(step: Step): MaybePromise<void>;
+}
+
+/** An additive step with a short lock; `parts` override its defaults. */
 export function step(table: string, what: string, parts: Partial<Step>): Step {
   return {
     class: 'additive',

@@ -350,3 +350,12 @@ function indexesOf({ table, key, columns, unique, indexes, references }: Relatio
   }
   return [...new Map(found.map((each) => [each.name, each])).values()];
 }
+
+/** A number of 32 bits that tells declarations apart. */
+export function fingerprintOf(relations: readonly Relation[]): number {
+  const sorted = relations.toSorted((a, b) => (a.name < b.name ? -1 : 1));
+  const text = JSON.stringify(sorted, (_, value: unknown) =>
+    typeof value === 'bigint' ? `${value}n` : value,
+  );
+  return createHash('sha256').update(text).digest().readInt32BE();
+}

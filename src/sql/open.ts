@@ -4,8 +4,9 @@ import type { Metrics } from '../telemetry/metrics.ts';
 import type { InSpan } from '../telemetry/opentelemetry.ts';
 import { type DatabaseObserver, READ_SAMPLE, type ReadTally } from './batch-queue.ts';
 import { type Database, databaseAt, type OpenOptions } from './database.ts';
+import type { SchemaSession } from './schema/steps.ts';
 import { opening } from './sqlite/migrate.ts';
-import { migrateFile, openSqlite, pendingInFile } from './sqlite/open.ts';
+import { migrateFile, openForSchema, openSqlite, pendingInFile } from './sqlite/open.ts';
 
 /**
  * Opens a database by its URL: `sqlite:<path>`, `sqlite::memory:` or `postgres://...`. Fails with
@@ -103,6 +104,33 @@ export async function pendingMigrations(url: string, folder?: URL): Promise<read
   if (engine === 'sqlite') return opening(place, () => pendingInFile(place, folder));
   const [{ onFirst }, { pendingMigrations }] = await postgres();
   return onFirst(place, (connection) => pendingMigrations(connection, { folder }));
+}
+
+/**
+ * Runs `work` on the tables of relations. To `look` changes nothing and creates no file. Fails with
+ * DatabaseOpenError, or as `work` does.
+ */
+export async function withSchema<T>(
+  url: string,
+  use: 'look' | 'migrate',
+  work: (session: SchemaSession) => Promise<T>,
+): Promise<T> {
+  const { engine, place } = databaseAt(url);
+  if (engine === 'sqlite') {
+    const { sqliteSession } = await import('./schema/sqlite-session.ts');
+    using db = opening(place, () => openForSchema(place, use));
+    return await work(sqliteSession(db));
+  }
+  const [[{ onFirst }], { postgresSession }] = await Promise.all([
+    postgres(),
+    import('./schema/postgres-session.ts'),
+  ]);
+  // Only problems of the connection are problems of opening.
+  const [result] = await onFirst(place, (connection) =>
+    Promise.allSettled([work(postgresSession(connection))]),
+  );
+  if (result.status === 'rejected') throw result.reason;
+  return result.value;
 }
 
 /** Imported on demand, so that only users of PostgreSQL load its driver. */

@@ -1,9 +1,11 @@
-import { migrateDatabase, pendingMigrations } from '../../sql/open.ts';
+import type { Relation } from '../../relations/relation.ts';
+import { migrateDatabase, pendingMigrations, withSchema } from '../../sql/open.ts';
+import type { SchemaSession } from '../../sql/schema/steps.ts';
 import { readArguments } from '../arguments.ts';
 import { type Command, type CommandIo, JSON_OPTION } from '../command.ts';
 import { counted, print, printJson } from '../terminal.ts';
 
-/** The exit code of --check for missing migrations; 1 means that the check failed. */
+/** The exit code of --check for missing migrations and additive steps; 1 means that the check failed. */
 const PENDING = 3;
 
 /**
@@ -18,28 +20,77 @@ export const migrate: Command = {
       'Brings the schema of the database up to date, as every start does without --no-migrate. ' +
       'Concurrent calls run each migration once. Exit code 0: the schema is up to date.',
     options: {
-      '--check': 'Lists missing migrations and writes nothing. Exit code 3: migrations are missing.',
+      '--check':
+        'Lists missing migrations, and each step to the tables of declared relations with its SQL, and writes ' +
+        'nothing. Exit code 3: migrations or steps that a start makes too are missing; 4: other steps are.',
+      '--rewrite': 'Also makes steps that write a table of a relation anew.',
+      '--drop <name>':
+        'Drops a column or table of relations that is no longer declared, after writing its values to ' +
+        '<name>.ndjson in this folder. Can be given more than once.',
       ...JSON_OPTION,
     },
-    examples: ['portico migrate --check', 'portico migrate --database-url postgres://portico@db/portico'],
+    repeatable: ['--drop'],
+    examples: [
+      'portico migrate --check',
+      'portico migrate --drop books.subtitle',
+      'portico migrate --database-url postgres://portico@db/portico',
+    ],
   },
   run,
 };
 
 async function run(argv: readonly string[], io: CommandIo): Promise<number> {
   const args = readArguments(migrate.usage, argv, io);
-  const { settings } = await args.configuration();
+  const { settings, relations } = await args.configuration();
   const url = settings['database.url'];
   if (url === 'sqlite::memory:') {
     throw args.misuse('The database is sqlite::memory:, which is new at every start');
   }
   const check = args.has('--check');
+  const drop = args.values('--drop').map(String);
+  if (check && (drop.length > 0 || args.has('--rewrite')))
+    throw args.misuse('--check writes nothing; leave --rewrite and --drop out');
   const applied = check ? [] : await migrateDatabase(url);
   const pending = check ? await pendingMigrations(url) : [];
+  const isUsed = relations.length > 0 || drop.length > 0;
+  const tables = isUsed
+    ? await withSchema(url, check ? 'look' : 'migrate', (session) =>
+        migrateTables(session, relations, { check, rewrite: args.has('--rewrite'), drop }),
+      )
+    : undefined;
   await (args.has('--json')
-    ? printJson(io, { applied, pending })
-    : print(io, describeMigration(applied, pending)));
-  return pending.length > 0 ? PENDING : 0;
+    ? printJson(io, { applied, pending, ...(tables && { steps: tables.steps, files: tables.files }) })
+    : print(io, describeMigration(applied, pending) + (tables?.text ?? '')));
+  return Math.max(pending.length > 0 ? PENDING : 0, tables?.code ?? 0);
+}
+
+interface TableOptions {
+  readonly check: boolean;
+  readonly rewrite: boolean;
+  readonly drop: readonly string[];
+}
+
+/** Shows or makes the steps to the tables of relations. */
+async function migrateTables(
+  session: SchemaSession,
+  relations: readonly Relation[],
+  { check, rewrite, drop }: TableOptions,
+) {
+  const { checkExitCode, describePlan, migrateRelations, planRelations } = await import(
+    '../../sql/schema/migrate.ts'
+  );
+  if (check) {
+    const plan = await planRelations(session, relations);
+    return { ...plan, files: [], code: checkExitCode(plan), text: await describePlan(session, plan) };
+  }
+  const steps = await migrateRelations(session, relations, { rewrite });
+  const { dropUndeclared } = await import('../../sql/schema/drop.ts');
+  const files = await dropUndeclared(session, relations, drop, process.cwd());
+  const text = [
+    ...steps.map(({ table, what }) => `${table}: ${what}\n`),
+    ...files.map((file, nth) => `Dropped ${drop[nth]}; its values are in ${file}.\n`),
+  ].join('');
+  return { steps, files, code: 0, text };
 }
 
 function describeMigration(applied: readonly string[], pending: readonly string[]): string {

@@ -7,7 +7,7 @@ import { checkReplica, connector, onFirst } from '../postgres-pool/connector.ts'
 import { Server } from '../postgres-pool/server.ts';
 import { apiTokens, auditStore } from '../stores/access-stores.ts';
 import { deliveryLog } from '../stores/delivery-log.ts';
-import { migrate, pendingMigrations, withMigrationLock } from './migrate.ts';
+import { migrate, pendingMigrations } from './migrate.ts';
 import { Notifier, PROCESSES } from './notifier.ts';
 import { postgresSql } from './sql.ts';
 import { PostgresUserEventLog } from './user-event-log.ts';
@@ -83,9 +83,7 @@ export async function openPostgres(url: string, options: OpenOptions): Promise<D
       ]);
       const mode = mayMigrate ? 'additive' : 'never';
       const undeclared = await onFirst(url, (connection) =>
-        withMigrationLock(connection, async () =>
-          prepareRelations(postgresSession(connection), relations, mode),
-        ),
+        Promise.resolve(prepareRelations(postgresSession(connection), relations, mode)),
       );
       const opened = postgresRows(relations, { server, reads, observer });
       rows = opened;

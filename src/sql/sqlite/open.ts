@@ -152,7 +152,17 @@ export function migrateFile(file: string, folder?: URL): readonly string[] {
 
 /** The pending migrations of a file; does not create the file. */
 export function pendingInFile(file: string, folder?: URL): readonly string[] {
-  const exists = file.startsWith('file:') || existsSync(file);
-  using db = exists ? openReadConnection(file) : new DatabaseSync(':memory:');
+  using db = openToLook(file);
   return pendingMigrations(db, folder);
+}
+
+/** A connection to look at the tables of a file, or to change them. */
+export function openForSchema(file: string, use: 'look' | 'migrate'): DatabaseSync {
+  return use === 'look' ? openToLook(file) : openWriteConnection(file);
+}
+
+/** A file that does not exist is an empty database. */
+function openToLook(file: string): DatabaseSync {
+  const exists = file.startsWith('file:') || existsSync(file);
+  return exists ? openReadConnection(file) : new DatabaseSync(':memory:');
 }

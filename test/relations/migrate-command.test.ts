@@ -41,6 +41,14 @@ for (const [engine, urlOf] of Object.entries(engines)) {
       const body = JSON.stringify([{ title: 'Emma', subtitle: 'a novel' }]);
       const created = await fetch(`${portico.urls.rest}/books`, { method: 'POST', body });
       assert.equal(created.status, 201, await created.text());
+      // The service would fail without the column that it declares.
+      await declare({ heading: { ...title, was: 'title' }, subtitle });
+      const refused = await migrate();
+      assert.equal(refused.code, 1);
+      assert.match(
+        refused.stderr,
+        engine === 'sqlite' ? /A service runs on .* Stop it first/ : /1 running process declares other/,
+      );
     }
 
     await declare({ heading: { ...title, was: 'title' } }, { unique: [['heading']] });

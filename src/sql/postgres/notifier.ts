@@ -35,6 +35,7 @@ export class Notifier implements AsyncDisposable {
   /** Topics notified within the last `INTERVAL`, and whether another notification is pending. */
   readonly #throttled = new Map<Topic, { readonly timer: NodeJS.Timeout; again: boolean }>();
   #connection: Connection | undefined;
+  #prepare: ((connection: Connection) => Promise<void>) | undefined;
   #retry: NodeJS.Timeout | undefined;
   #closed = false;
 
@@ -55,6 +56,7 @@ export class Notifier implements AsyncDisposable {
         { text: `SET synchronous_commit = off; SET application_name = '${NAME}'; ${listens}` },
         undefined,
       );
+      await this.#prepare?.(connection);
       if (this.#closed) return await connection[Symbol.asyncDispose]();
       connection.onChange = () => {
         if (connection.lost) this.#reopen();
@@ -69,6 +71,12 @@ export class Notifier implements AsyncDisposable {
       await unused?.[Symbol.asyncDispose]();
       this.#reopen();
     }
+  }
+
+  /** Runs `prepare` on the connection, and on each later one after a reconnect. */
+  async onConnect(prepare: (connection: Connection) => Promise<void>): Promise<void> {
+    this.#prepare = prepare;
+    if (this.#connection !== undefined) await prepare(this.#connection);
   }
 
   /** Notifies the other processes, at most once per `INTERVAL`. */

@@ -76,12 +76,15 @@ export async function openPostgres(url: string, options: OpenOptions): Promise<D
       onReplayed: () => notifier.notify('work'),
     }),
     async openRelations(relations) {
-      const [{ postgresRows }, { prepareRelations }, { postgresSession }] = await Promise.all([
-        import('../relations/postgres.ts'),
-        import('../schema/migrate.ts'),
-        import('../schema/postgres-session.ts'),
-      ]);
+      const [{ postgresRows }, { prepareRelations }, { announceDeclaration, postgresSession }] =
+        await Promise.all([
+          import('../relations/postgres.ts'),
+          import('../schema/migrate.ts'),
+          import('../schema/postgres-session.ts'),
+        ]);
       const mode = mayMigrate ? 'additive' : 'never';
+      // Before its tables are prepared, so that no migration of other relations can come between.
+      await notifier.onConnect((connection) => announceDeclaration(connection, relations));
       const undeclared = await onFirst(url, (connection) =>
         Promise.resolve(prepareRelations(postgresSession(connection), relations, mode)),
       );

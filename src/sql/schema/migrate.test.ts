@@ -328,7 +328,7 @@ test('what breaks a live process of another declaration waits until it has ended
   }
   await waitFor(
     'the server to end the session',
-    async () => (await session.otherProcesses(fingerprintOf(required))) === 0,
+    async () => (await session.conflict(fingerprintOf(required))) === undefined,
   );
   await migrateRelations(session, required, all);
 });

@@ -110,12 +110,8 @@ export async function requireAgreement(
   session: SchemaSession,
   relations: readonly Relation[],
 ): Promise<void> {
-  const others = await session.otherProcesses(fingerprintOf(relations));
-  if (others === 0) return;
-  const running = others === 1 ? '1 running process declares' : `${others} running processes declare`;
-  throw new SchemaError(
-    `${running} other relations and would fail after this. Start all processes with this declaration first, or stop the others.`,
-  );
+  const conflict = await session.conflict(fingerprintOf(relations));
+  if (conflict !== undefined) throw new SchemaError(conflict);
 }
 
 async function requireNone(

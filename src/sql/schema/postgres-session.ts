@@ -34,7 +34,12 @@ export function postgresSession(connection: Connection): SchemaSession {
       );
       return Number(row?.[0] ?? 0);
     },
-    otherProcesses: (fingerprint) => countOtherDeclarations(connection, fingerprint),
+    async conflict(fingerprint) {
+      const others = await countOtherDeclarations(connection, fingerprint);
+      if (others === 0) return undefined;
+      const running = others === 1 ? '1 running process declares' : `${others} running processes declare`;
+      return `${running} other relations and would fail after this. Start all processes with this declaration first, or stop the others.`;
+    },
     exclusively: (work) => withMigrationLock(connection, async () => work()),
     drop: (loss, write) => withLimits(connection, () => drop(connection, loss, write)),
     apply: (step) => withLimits(connection, () => apply(connection, step)),

@@ -35,7 +35,7 @@ export function planSqlite({ tables }: Diff<SqliteTable>): readonly Step[] {
 /** SQLite also renames what refers to a table or a column. */
 function renameSteps({ table: { name, was }, changes }: TableDiff<SqliteTable>): readonly Step[] {
   return changes.flatMap((change): readonly Step[] => {
-    const rename = { class: 'checked', lock: 'a moment' } as const;
+    const rename = { class: 'checked', breaksOthers: true } as const;
     if (change.is === 'rename table') {
       const sql = [`ALTER TABLE ${identifier(was ?? '')} RENAME TO ${identifier(name)}`];
       return [step(name, `rename table ${was} to ${name}`, { ...rename, sql })];
@@ -192,6 +192,7 @@ function rebuildSteps({ table, current, changes, obstacle }: ExistingDiff): read
     step(table.name, `make the table anew to ${changes.map(describe).join(', ')}`, {
       class: 'rewriting',
       isRebuild: true,
+      breaksOthers: true,
       sql: [rebuildScript(table, { ...current, foreignKeys: keptReferences(current, changes) }, selected)],
       lock: 'writes',
       readsRows: true,

@@ -1,5 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { SQLITE_BASE64 } from '../../relations/codecs.ts';
+import { isServed, runningService } from '../sqlite/service-lock.ts';
 import { diffTables } from './diff.ts';
 import { lossQuery } from './drop.ts';
 import { readSqliteCatalogue } from './sqlite-catalogue.ts';
@@ -25,8 +26,10 @@ export function sqliteSession(db: DatabaseSync): SchemaSession {
       const exists = db.prepare('SELECT 1 FROM sqlite_schema WHERE name = ?').get(table) !== undefined;
       return exists ? Number(rows(`SELECT count(*) FROM ${identifier(table)}`)[0]?.[0]) : 0;
     },
-    // A file has one service.
-    otherProcesses: () => 0,
+    conflict() {
+      const path = db.location();
+      return path !== null && isServed(path) ? `${runningService(path)} Stop it first.` : undefined;
+    },
     exclusively: (work) => work(),
     drop(loss, write) {
       db.function(SQLITE_BASE64.name, { deterministic: true }, SQLITE_BASE64.call);

@@ -73,8 +73,8 @@ export interface SchemaSession {
   rows(sql: string): MaybePromise<readonly (readonly unknown[])[]>;
   /** About how many rows a table has. */
   rowsOf(table: string): MaybePromise<number>;
-  /** The number of live processes that declare other relations than those with this fingerprint. */
-  otherProcesses(fingerprint: number): MaybePromise<number>;
+  /** Which live processes may declare other relations than those with this fingerprint, and a remedy. */
+  conflict(fingerprint: number): MaybePromise<string | undefined>;
   /** Runs `work` while no other process migrates the database. */
   exclusively<T>(work: () => MaybePromise<T>): MaybePromise<T>;
   /**

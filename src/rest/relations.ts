@@ -2,14 +2,14 @@ import {
   type Endpoint,
   HttpProblem,
   parseJsonBody,
-  preferences,
   type Reply,
   type RequestContext,
 } from '@portico/transport';
 import { refuseCrossSite } from '../access/cors.ts';
 import { type Guards, guarded } from '../access/guarded.ts';
 import type { Permission } from '../access/policy.ts';
-import { type MaybePromise, whenReady } from '../core/maybe-promise.ts';
+import { preferences } from '../core/negotiation.ts';
+import { type MaybePromise, whenReady } from '../core/scheduler.ts';
 import { didYouMean, quote } from '../core/text.ts';
 import { codecOf } from '../relations/codecs.ts';
 import { around, readCursor, type SortKeys } from '../relations/lists.ts';

@@ -1,5 +1,5 @@
 import { type HttpProblem, parseJsonText } from '@portico/transport';
-import type { MaybePromise } from '../../core/maybe-promise.ts';
+import type { MaybePromise } from '../../core/scheduler.ts';
 import { didYouMean, quote } from '../../core/text.ts';
 import { LIMIT } from '../lists.ts';
 import type { Column, Relation, Value } from '../relation.ts';

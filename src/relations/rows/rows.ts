@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { MaybePromise } from '../../core/maybe-promise.ts';
+import type { MaybePromise } from '../../core/scheduler.ts';
 import { didYouMean, quote } from '../../core/text.ts';
 import { codecOf } from '../codecs.ts';
 import type { Column, ColumnType, Relation, Value } from '../relation.ts';

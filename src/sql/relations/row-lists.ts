@@ -1,5 +1,5 @@
 import { GenerationalCache } from '../../core/generational-cache.ts';
-import { type MaybePromise, whenReady } from '../../core/maybe-promise.ts';
+import { type MaybePromise, whenReady } from '../../core/scheduler.ts';
 import type { Column, Relation, Value } from '../../relations/relation.ts';
 import { type Condition, type Relations, targetOf } from '../../relations/rows/conditions.ts';
 import {

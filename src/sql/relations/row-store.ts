@@ -1,4 +1,4 @@
-import { type MaybePromise, whenReady } from '../../core/maybe-promise.ts';
+import { type MaybePromise, whenReady } from '../../core/scheduler.ts';
 import type { Relation, Value } from '../../relations/relation.ts';
 import type { Relations } from '../../relations/rows/conditions.ts';
 import type { RowLists } from '../../relations/rows/row-lists.ts';

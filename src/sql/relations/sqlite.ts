@@ -1,6 +1,6 @@
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
 import { GenerationalCache } from '../../core/generational-cache.ts';
-import type { MaybePromise } from '../../core/maybe-promise.ts';
+import type { MaybePromise } from '../../core/scheduler.ts';
 import type { Relation } from '../../relations/relation.ts';
 import type { RowStores, RowValues } from '../../relations/rows/rows.ts';
 import { readRows } from '../sqlite/connection.ts';

@@ -1,5 +1,5 @@
 import { DatabaseOpenError, ExpectedError } from '../../core/errors.ts';
-import { type MaybePromise, whenReady } from '../../core/maybe-promise.ts';
+import { type MaybePromise, whenReady } from '../../core/scheduler.ts';
 import type { Relation } from '../../relations/relation.ts';
 import {
   type Plan,

@@ -1,4 +1,4 @@
-import type { MaybePromise } from '../../core/maybe-promise.ts';
+import type { MaybePromise } from '../../core/scheduler.ts';
 import { identifiers } from './ddl.ts';
 import {
   type Column,

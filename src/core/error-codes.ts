@@ -134,10 +134,6 @@ const RELATION_CODES = {
     status: 409,
     text: 'Rows of the named relation refer to the row; remove or change them first.',
   },
-  LIMIT_EXCEEDED: {
-    status: 400,
-    text: 'The request exceeds the limit that the message names; send less.',
-  },
 } as const satisfies ErrorEntries;
 
 /** Codes of authentication and authorization, at every door that requires credentials. */
@@ -261,7 +257,7 @@ const GRAPHQL_CODES = {
   },
   LIMIT_EXCEEDED: {
     status: 400,
-    text: 'The document or its result exceeds the named limit; request less or raise it.',
+    text: 'The request, the document or its result exceeds the named limit; request less or raise it.',
   },
   MALFORMED_REQUEST: {
     status: 400,

@@ -107,11 +107,7 @@ test('the steps of a failed write are undone', () => {
       UPDATE users SET email = 'changed@x';
       SELECT RAISE(FAIL, 'half done');
     END`);
-  const { results } = new BatchExecutor(db, WRITES).execute([
-    create('good'),
-    create('bad'),
-    create('fine'),
-  ]);
+  const { results } = new BatchExecutor(db, WRITES).execute([create('good'), create('bad'), create('fine')]);
   assert.deepEqual(results.map(isError), [false, true, false]);
   assert.deepEqual(
     db

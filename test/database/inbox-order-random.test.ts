@@ -21,6 +21,8 @@ class Processes {
   readonly #keys = new Map<string, string | null>();
   /** The jobs that each process runs. */
   readonly #running = new Map<ClaimedJob, { readonly owner: string; readonly until: number }>();
+  /** The deliveries that are discarded in this round: a claim beside may be answered after its job was discarded. */
+  readonly #discarded = new Set<string>();
   now = NOW;
 
   constructor(database: Database, random: Random) {
@@ -28,8 +30,14 @@ class Processes {
     this.#random = random;
   }
 
+  /** Takes some steps at once. */
+  async round(steps: number): Promise<void> {
+    this.#discarded.clear();
+    await Promise.all(Array.from({ length: steps }, () => this.#tryStep()));
+  }
+
   /** Takes a step; a busy machine may take too long for it. */
-  async step(): Promise<void> {
+  async #tryStep(): Promise<void> {
     try {
       await this.#step();
     } catch (error) {
@@ -52,6 +60,7 @@ class Processes {
     else if (choice === 9) {
       await deliveries.replay(id, [{ target: 't', orderKey: this.#keys.get(id) ?? null }], this.now);
     } else if (choice === 10) {
+      this.#discarded.add(id);
       for (const each of this.#running.keys()) if (each.delivery.id === id) this.#running.delete(each);
       await deliveries.discard(id, this.now);
     } else this.now += this.#random.below(LEASE);
@@ -69,6 +78,7 @@ class Processes {
   async drain(): Promise<readonly (readonly number[])[]> {
     this.now += 2 * LEASE;
     this.#running.clear();
+    this.#discarded.clear();
     const order = new Map<string | null, number[]>();
     for (let idle = 0; idle < 3; this.now += 10) {
       const jobs = [...(await this.claim('last', 9)), ...(await this.claim('last', 9, true))];
@@ -83,8 +93,8 @@ class Processes {
   }
 
   #begin(job: ClaimedJob, owner: string, until: number): void {
-    // It has learned of it so late that another one may have the job.
-    if (until <= this.now) return;
+    // It has learned of it so late that another one may have the job, or that it may be discarded.
+    if (until <= this.now || this.#discarded.has(job.delivery.id)) return;
     const key = this.#keys.get(job.delivery.id) ?? null;
     for (const [other, { until: end }] of this.#running) {
       const isBeside = key !== null && this.#keys.get(other.delivery.id) === key && end > until - LEASE;
@@ -130,9 +140,7 @@ for (const [engine, open] of Object.entries(engines)) {
         const processes = new Processes(database.current, seededRandom(seed));
         // On PostgreSQL several at once: what each of them sees is as of its own beginning.
         const beside = engine === 'postgres' ? 4 : 1;
-        for (let i = 0; i < STEPS; i++) {
-          await Promise.all(Array.from({ length: beside }, () => processes.step()));
-        }
+        for (let i = 0; i < STEPS; i++) await processes.round(beside);
         for (const ran of await processes.drain()) {
           assert.deepEqual(
             ran.slice(1),

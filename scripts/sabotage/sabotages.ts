@@ -153,6 +153,22 @@ export const SABOTAGES: readonly Sabotage[] = [
     test: 'test/database/inbox-order.test.ts',
   },
   {
+    promise: 'No job with an order key stays open for ever',
+    change: 'a claim blocks the head of a key behind a job that was leased when the claim began',
+    file: 'src/sql/postgres-inbox/claim.ts',
+    from: 'WHERE behind.seq > behind.head OR held.owner IS NOT NULL))',
+    to: 'WHERE true))',
+    test: 'test/database/postgres-order.test.ts',
+  },
+  {
+    promise: 'A replay changes no open job',
+    change: 'a replay does not lock the jobs before it looks at them',
+    file: 'src/sql/stores/delivery-log.ts',
+    from: '        [lockJobs, seq],\n',
+    to: '',
+    test: 'test/database/postgres-order.test.ts',
+  },
+  {
     promise: 'A handler learns that its lease is lost',
     change: "the handler's signal is not aborted",
     file: 'src/inbox/dispatch/leases.ts',

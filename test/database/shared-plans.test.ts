@@ -65,6 +65,7 @@ const PLANS: Readonly<Record<string, Plan>> = {
   'deliveries.jobs': { both: ['jobs_delivery'] },
   'deliveries.keepSuccesses': { both: ['attempts_job', 'jobs_delivery'] },
   'deliveries.lock': { both: ['deliveries.key'] },
+  'deliveries.lockJobs': { both: ['jobs_delivery'] },
   'deliveries.matchesBack': { both: ['deliveries.key', 'jobs_delivery'] },
   'deliveries.matchesForward': { both: ['deliveries.key', 'jobs_delivery'] },
   'deliveries.range': { sqlite: ['deliveries.key'], postgres: ['deliveries_id_key'] },

@@ -110,7 +110,8 @@ const claimDue = (looked: string) => `
   ORDER BY d.priority DESC, d.job`;
 
 // Skips jobs that another process is claiming, and waits for no lock. Jobs that are not the head of their key
-// become blocked; the head is locked meanwhile, so that its end happens afterwards and finds them blocked.
+// become blocked; the head is locked meanwhile, so that its end happens afterwards and finds them blocked. A head
+// that precedes nothing but by its lease must have it once it is locked: the snapshot may be older.
 const CLAIM = {
   name: 'claim',
   text: `
@@ -123,11 +124,13 @@ const CLAIM = {
     behind AS MATERIALIZED (
       SELECT looked.seq, heads.head FROM looked JOIN heads USING (order_key) WHERE looked.seq <> heads.head),
     held AS MATERIALIZED (
-      SELECT seq FROM jobs WHERE seq = ANY (ARRAY(SELECT DISTINCT head FROM behind)) AND status = 'open' AND NOT blocked
+      SELECT seq, owner FROM jobs WHERE seq = ANY (ARRAY(SELECT DISTINCT head FROM behind)) AND status = 'open' AND NOT blocked
       ORDER BY seq FOR UPDATE SKIP LOCKED),
     free AS MATERIALIZED (
       SELECT seq FROM jobs
-      WHERE seq = ANY (ARRAY(SELECT behind.seq FROM behind JOIN held ON held.seq = behind.head))
+      WHERE seq = ANY (ARRAY(
+          SELECT behind.seq FROM behind JOIN held ON held.seq = behind.head
+          WHERE behind.seq > behind.head OR held.owner IS NOT NULL))
         AND status = 'open' AND NOT blocked AND owner IS NULL
       ORDER BY seq FOR UPDATE SKIP LOCKED),
     waiting AS (UPDATE jobs SET blocked = true FROM free WHERE jobs.seq = free.seq RETURNING 1),

@@ -131,6 +131,9 @@ export const DELIVERY_QUERIES = queries('deliveries', (sql) => {
     seqOf: sql.either(SEQ_OF_ID, 'SELECT seq FROM deliveries WHERE id = $1'),
     // Serialises concurrent replays, so that the second sees the result of the first.
     lock: `SELECT seq FROM deliveries WHERE seq = $1 ${sql.lock}`,
+    // A statement that waits for a job decides by other rows as they were before. The later statements see what a
+    // repeat of the delivery has reopened until now, and nobody reopens more.
+    lockJobs: `SELECT seq FROM jobs WHERE delivery = $1 ORDER BY seq ${sql.lock}`,
     // Gives the job of a former handler to the current one.
     replaceTarget: `
       UPDATE jobs SET target = $3, order_key = $4 WHERE delivery = $1 AND target = $2 AND ${NONE_OPEN}`,
@@ -170,7 +173,7 @@ export function deliveryLog(
   { maxChanges, awaitEarlier, onReplayed }: DeliveryLogOptions,
 ): DeliveryLog {
   const { find, jobs, attempts, exact, range, bySender, seqOf, lock, discard } = DELIVERY_QUERIES;
-  const { replaceTarget, keepSuccesses, replay, replayUnhandled } = DELIVERY_QUERIES;
+  const { lockJobs, replaceTarget, keepSuccesses, replay, replayUnhandled } = DELIVERY_QUERIES;
   const seqOfId = (id: string) => whenReady(sql.read(seqOf, id), ([row]) => row && Number(row[0]));
 
   return {
@@ -239,6 +242,7 @@ export function deliveryLog(
       const targets = replayed.map(({ target }) => target);
       const rows = await sql.write(
         [lock, seq],
+        [lockJobs, seq],
         ...replacements,
         [keepSuccesses, seq, targets],
         [replay, seq, targets, now],

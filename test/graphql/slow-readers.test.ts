@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { test } from 'node:test';
-import { inFull } from '../support/proof-settings.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { startWithMemory } from './worst/many-users.ts';
@@ -10,12 +9,9 @@ import { residentMegabytes } from './worst/watch.ts';
 
 const USERS = 30_000;
 /** Each asks for some 2 MB, and reads nothing of it. */
-const READERS = inFull ? 300 : 150;
-/**
- * In megabytes, for each reader 0.7: some 60 are taken for 150 readers. 64 MiB may wait in sockets, 32 MiB are being made,
- * and there is the garbage of both; unbounded it would be 350 MB.
- */
-const MAX_MEMORY = 0.7 * READERS;
+const READERS = 300;
+/** 64 MiB wait in sockets, 32 MiB are being made, and there is the garbage of both; unbounded it would be 700 MB. */
+const MAX_MEMORY = 200;
 const ENVIRONMENT = {
   INTERFACES: 'graphql,management',
   MANAGEMENT_INCLUDE: 'prometheus',

@@ -11,16 +11,8 @@ import type { Permission } from '../access/policy.ts';
 import { preferences } from '../core/negotiation.ts';
 import { type MaybePromise, whenReady } from '../core/scheduler.ts';
 import { didYouMean, quote } from '../core/text.ts';
-import { codecOf } from '../relations/codecs.ts';
-import { around, readCursor, type SortKeys } from '../relations/lists.ts';
-import type { Value } from '../relations/relation.ts';
-import { invalidParameter, type Relations } from '../relations/rows/conditions.ts';
-import {
-  type RowListParameters,
-  readColumns,
-  readRowList,
-  UnindexedListError,
-} from '../relations/rows/row-lists.ts';
+import { invalidParameter } from '../relations/rows/conditions.ts';
+import { readColumns } from '../relations/rows/row-lists.ts';
 import {
   type RowConflict,
   type RowFault,
@@ -32,7 +24,6 @@ import {
   type StoredRow,
 } from '../relations/rows/rows.ts';
 import type { WriteCondition } from '../relations/user.ts';
-import { linksOf, totalHeaders } from './lists.ts';
 import {
   createKey,
   isConditional,
@@ -44,19 +35,14 @@ import {
   validatorHeaders,
   writeCondition,
 } from './messages.ts';
+import { listOf, type RelationListOptions } from './relation-lists.ts';
 
 /** Options of the endpoints. */
-interface RelationEndpointOptions extends Guards {
-  /** The prefix of the paths that clients see. */
-  readonly prefix: string;
+interface RelationEndpointOptions extends Guards, RelationListOptions {
   /** Whether writes to a row need a condition. */
   readonly requireIfMatch: boolean;
   /** How long the outcome of a create with a key is kept, in hours. */
   readonly idempotencyHours: number;
-  /** All relations, by name. */
-  readonly relations: Relations;
-  /** The key of the database that signs cursors. */
-  cursorKey(): MaybePromise<Uint8Array>;
 }
 
 /** Largest body of a write in bytes. */
@@ -80,7 +66,7 @@ export function relationEndpoints(store: RowStore, options: RelationEndpointOpti
       handle: (ctx) => refusingConflicts(() => handle(ctx)),
     });
   return {
-    list: reading((ctx) => rows.list(ctx)),
+    list: reading(listOf(store, options)),
     create: writing((ctx) => rows.create(ctx)),
     read: reading((ctx) => rows.read(ctx)),
     change: writing((ctx) => rows.change(ctx)),
@@ -110,55 +96,6 @@ class Rows {
       const validators = userValidators(row.version);
       const known = isConditional(ctx) ? notModified(ctx, validators) : undefined;
       return known ?? json(this.#format.json(row.values, only), 200, validatorHeaders(validators));
-    });
-  }
-
-  /** GET /books */
-  list(ctx: RequestContext): MaybePromise<Reply> {
-    const { relations, cursorKey, prefix } = this.#options;
-    const { relation, lists } = this.#store;
-    const prefers = preferences(ctx);
-    const asked = readRowList(relations, relation, ctx.query, prefers.get('handling') === 'lenient');
-    // What a page shows and how long it is may change from page to page.
-    const list = JSON.stringify([
-      relation.name,
-      ...asked.given.filter(([name]) => name !== 'limit' && name !== 'fields'),
-    ]);
-    return whenReady(cursorKey(), (key) => {
-      const at = asked.cursor === undefined ? undefined : readCursor(key, list, asked.cursor);
-      const next = at && this.#sortValues(asked, at.next);
-      const page = explained(() => lists.page({ ...asked, next, backwards: at?.backwards ?? false }));
-      return whenReady(page, (found) => {
-        const first = found.first && this.#sortTexts(asked, found.first);
-        const last = found.last && this.#sortTexts(asked, found.last);
-        const link = linksOf(
-          asked,
-          around(key, list, at, { ...found, first, last }),
-          `${prefix}/${relation.name}`,
-        );
-        const headers = link === '' ? {} : { link };
-        const body = `[${found.rows.map((values) => this.#format.json(values, asked.fields)).join()}]`;
-        if (prefers.get('count') !== 'exact') return json(body, 200, headers);
-        const counted = explained(() => lists.count(asked.where));
-        return whenReady(counted, (total) => json(body, 200, { ...headers, ...totalHeaders(total) }));
-      });
-    });
-  }
-
-  /** The values by which a row is sorted, as texts of a cursor. */
-  #sortTexts({ order }: RowListParameters, values: readonly Value[]): SortKeys {
-    return values.map((value, i) => {
-      const type = order[i]?.column.type;
-      return value === null || type === undefined ? null : codecOf(type).formatText(value);
-    });
-  }
-
-  /** The reverse of `#sortTexts`. */
-  #sortValues({ order }: RowListParameters, texts: SortKeys): readonly Value[] {
-    return order.map(({ column }, i) => {
-      const text = texts[i] ?? null;
-      const parsed = text === null ? { value: null } : codecOf(column.type).parseText(String(text));
-      return 'value' in parsed ? parsed.value : null;
     });
   }
 
@@ -337,26 +274,6 @@ function told(faults: readonly RowFault[]): string {
   const first = faults.slice(0, MAX_FAULTS.told).map(({ detail }) => detail);
   const more = faults.length - first.length;
   return `${first.join('; ')}${more > 0 ? `; and ${more} more` : ''}`;
-}
-
-/** Turns an UnindexedListError into a refusal that says what to declare. */
-function explained<T>(read: () => MaybePromise<T>): MaybePromise<T> {
-  const refuse = (error: unknown): never => {
-    if (!(error instanceof UnindexedListError)) throw error;
-    const { relation, index } = error;
-    const line = `indexes: [[${index.map((column) => `'${column}'`).join(', ')}]]`;
-    throw new HttpProblem(
-      400,
-      'SEARCH_OFF',
-      `More than 10,000 rows of ${relation} would have to be looked at. Add to its declaration: ${line}`,
-    );
-  };
-  try {
-    const found = read();
-    return found instanceof Promise ? found.catch(refuse) : found;
-  } catch (error) {
-    return refuse(error);
-  }
 }
 
 /** Turns the refusal of a write by constraints into a 409 with all of them. */

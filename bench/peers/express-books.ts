@@ -1,0 +1,74 @@
+import express from 'express';
+import { INVALID, linkOf, MISSING, NOT_FOUND, readBook, readPage } from './books.ts';
+import { address } from './listen.ts';
+import { openDatabase } from './sqlite.ts';
+
+// What somebody writes by hand for one table with two references: prepared statements, one commit a write.
+
+interface Stored {
+  readonly id: number;
+  readonly cents: number;
+}
+
+const db = await openDatabase('books.db');
+db.exec('PRAGMA foreign_keys=ON');
+db.exec(`
+  CREATE TABLE IF NOT EXISTS authors (id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL) STRICT;
+  CREATE TABLE IF NOT EXISTS publishers (id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL) STRICT;
+  CREATE TABLE IF NOT EXISTS books (
+    id INTEGER PRIMARY KEY AUTOINCREMENT, title TEXT NOT NULL, pages INTEGER NOT NULL, cents INTEGER NOT NULL,
+    published TEXT, author_id INTEGER NOT NULL REFERENCES authors, publisher_id INTEGER NOT NULL REFERENCES publishers
+  ) STRICT;
+  CREATE INDEX IF NOT EXISTS books_author ON books (author_id);
+  CREATE INDEX IF NOT EXISTS books_publisher ON books (publisher_id)`);
+const COLUMNS = 'id, title, pages, cents, published, author_id, publisher_id';
+const one = db.prepare(`SELECT ${COLUMNS} FROM books WHERE id = ?`);
+const page = db.prepare(`SELECT ${COLUMNS} FROM books WHERE publisher_id = ? AND id > ? ORDER BY id LIMIT ?`);
+const insert = db.prepare(
+  `INSERT INTO books (title, pages, cents, published, author_id, publisher_id) VALUES (?, ?, ?, ?, ?, ?) RETURNING id`,
+);
+const app = express();
+app.disable('etag').disable('x-powered-by');
+app.get('/books/:id', (request, response) => {
+  const row = one.get(Number(request.params.id)) as Stored | undefined;
+  if (row === undefined) response.status(404).json(NOT_FOUND);
+  else response.json(shown(row));
+});
+app.get('/books', (request, response) => {
+  const asked = readPage(request.query);
+  if (asked === undefined) {
+    response.status(400).json(INVALID);
+    return;
+  }
+  const rows = page.all(asked.publisher, asked.after, asked.limit + 1) as readonly Stored[];
+  const found = rows.slice(0, asked.limit);
+  const last = found.at(-1);
+  if (rows.length > asked.limit && last !== undefined) response.set('link', linkOf(asked, last.id));
+  response.json(found.map(shown));
+});
+app.post('/books', express.json(), (request, response) => {
+  const book = readBook(request.body);
+  if (book === undefined) {
+    response.status(400).json(INVALID);
+    return;
+  }
+  const cents = Math.round(Number(book.price) * 100);
+  try {
+    const { title, pages, published, author_id, publisher_id } = book;
+    // The common type of both drivers does not name null.
+    const values = [title, pages, cents, published as string, author_id, publisher_id];
+    const { id } = insert.get(...values) as Stored;
+    response
+      .status(201)
+      .set('location', `/books/${id}`)
+      .json({ id, ...book });
+  } catch (error) {
+    if (!String(error).includes('FOREIGN KEY')) throw error;
+    response.status(409).json(MISSING);
+  }
+});
+app.listen(address.port, address.host);
+
+function shown({ cents, ...row }: Stored) {
+  return { ...row, price: (cents / 100).toFixed(2) };
+}

@@ -65,7 +65,8 @@ export async function openFastDoor({
       if (exchange.param === 'thrown') throw new StoreUnavailableError('no store');
       if (exchange.param === 'rejected') return Promise.reject(new StoreUnavailableError('no store'));
       if (exchange.param === 'none') return { status: 204, type: '', body: '' };
-      return text(told(exchange, exchange.param));
+      const query = Object.entries(exchange.query);
+      return text(told(exchange, query.length === 0 ? exchange.param : JSON.stringify(query)));
     },
   };
   const byBody: Endpoint = { bodyLimit: LIMIT, handle: (exchange) => text(echo(exchange)) };

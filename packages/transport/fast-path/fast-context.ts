@@ -28,6 +28,7 @@ import type {
 import type { Connections, InFlight } from '../server/connections.ts';
 import type { Forwarding } from '../server/guards.ts';
 import type { FastConnection, PlainRequest } from './fast-connection.ts';
+import { lastSegment, readPlainQuery } from './plain-query.ts';
 import { isChunked, type ReplyHeads } from './reply-heads.ts';
 
 /** Options shared by all fast-path requests of a door. */
@@ -64,7 +65,6 @@ export interface FastRoute {
 }
 
 const NO_BODY = Buffer.alloc(0);
-const NO_QUERY = Object.freeze({});
 
 /** A request that the fast path answers. */
 export class FastRequestContext implements RequestContext, InFlight, PiecewiseReply, TracedRequest {
@@ -89,6 +89,7 @@ export class FastRequestContext implements RequestContext, InFlight, PiecewiseRe
   #replied = false;
   #isCancelled = false;
   #added: Reply['headers'];
+  #query: RequestContext['query'] | undefined;
 
   /** `chunk` holds exactly the bytes of the request. */
   constructor(
@@ -99,7 +100,7 @@ export class FastRequestContext implements RequestContext, InFlight, PiecewiseRe
     options: FastRequestOptions,
   ) {
     this.id = options.nextId();
-    this.param = route.hasParam ? request.url.slice(request.url.lastIndexOf('/') + 1) : '';
+    this.param = route.hasParam ? lastSegment(request.url) : '';
     this.#connection = connection;
     this.#request = request;
     this.#chunk = chunk;
@@ -142,7 +143,8 @@ export class FastRequestContext implements RequestContext, InFlight, PiecewiseRe
   }
 
   get query(): RequestContext['query'] {
-    return NO_QUERY;
+    this.#query ??= readPlainQuery(this.#request.url);
+    return this.#query;
   }
 
   get body(): Buffer {

@@ -3,6 +3,7 @@ import { channel } from 'node:diagnostics_channel';
 import { connect } from 'node:net';
 import { Readable } from 'node:stream';
 import { test } from 'node:test';
+import fc from 'fast-check';
 import type { FastifyInstance } from 'fastify';
 import { StoreUnavailableError } from '../../../src/core/errors.ts';
 import { rawHttp, warmUp } from '../../../test/support/connections.ts';
@@ -16,7 +17,14 @@ test('a path is taken as it stands, or with one last segment that is not empty a
   await using door = await open();
   assert.equal(await door.get('/things/a'), 'fast: a');
   assert.equal(await door.post('/echo', 'x'), 'fast: x');
-  for (const path of ['/things/', '/things', '/things/a/', '/things/a%20b', '/things/a?b=c']) {
+  for (const path of [
+    '/things/',
+    '/things',
+    '/things/a/',
+    '/things/a%20b',
+    '/things/a?b',
+    '/things/a%20b?c=d',
+  ]) {
     assert.doesNotMatch(await door.get(path), /^fast:/, path);
   }
   for (const path of ['/echo?a', '/echo/', '/slash/x', '/']) {
@@ -25,6 +33,43 @@ test('a path is taken as it stands, or with one last segment that is not empty a
   const head = await door.ask('/things/a', { method: 'HEAD' });
   assert.equal(head.headers['content-length'], String('fastify: a'.length));
 });
+
+test('plain queries are read as Fastify reads them, and others are left to it', async () => {
+  await using doors = await openBoth();
+  const [fast, fastify] = doors;
+  for (const each of ['a=b', 'where=%7B%22a%22%3A1%7D', 'title%3Aprefix=%C3%89+x&cursor=Ab-_9']) {
+    assert.match(await fast.get(`/things/a?${each}`), /^fast: \[/, each);
+  }
+  const part = fc.stringMatching(/^[\w.:,~*+!'()$@{}[\]"&=;?/%-]{0,12}$/);
+  const query = fc.oneof(part, fc.array(fc.tuple(part, part), { maxLength: 5 }).map(queryOf));
+  const known = [
+    'a=b',
+    'a=&a=b&a=c',
+    'a=%C3%A4+b',
+    'a=%C3',
+    'a=%ff',
+    'a==',
+    '__proto__=x',
+    'a=1;b=2',
+    '=a',
+    'a=b#c',
+  ];
+  for (const each of [...known, ...fc.sample(query, 300)]) {
+    const read = await fast.get(`/things/a?${each}`);
+    const expected = await fastify.get(`/things/a?${each}`);
+    assert.equal(read.replace(/^fast:/, 'fastify:'), expected, each);
+  }
+});
+
+const queryOf = (pairs: [string, string][]) =>
+  pairs.map(([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(value)}`).join('&');
+
+async function openBoth() {
+  await using opened = new AsyncDisposableStack();
+  const doors = [opened.use(await open()), opened.use(await open({ fastPath: false }))] as const;
+  const all = opened.move();
+  return Object.assign(doors, { [Symbol.asyncDispose]: () => all.disposeAsync() });
+}
 
 test('replies are recorded with their method and status, once the client has them', async () => {
   await using door = await open();

@@ -9,6 +9,7 @@ import { connectionEvent } from '../server/listen.ts';
 import type { PlainRequest } from './fast-connection.ts';
 import { FastConnection, type FastRouter, nodeReader } from './fast-connection.ts';
 import { FastRequestContext, type FastRequestOptions, type FastRoute } from './fast-context.ts';
+import { isPlainQuery, pathOf } from './plain-query.ts';
 import { ReplyHeads } from './reply-heads.ts';
 
 /**
@@ -216,9 +217,12 @@ class RouteTable {
     if (routes === undefined) return undefined;
     const fixed = routes.fixed.get(url);
     if (fixed !== undefined) return fixed;
-    const paramStart = url.lastIndexOf('/') + 1;
-    const route = routes.withParam.get(url.slice(0, paramStart));
-    return route !== undefined && isPlainSegment(url, paramStart) ? route : undefined;
+    const path = pathOf(url);
+    if (path !== url && !isPlainQuery(url.slice(path.length + 1))) return undefined;
+    if (path !== url && routes.fixed.has(path)) return routes.fixed.get(path);
+    const paramStart = path.lastIndexOf('/') + 1;
+    const route = routes.withParam.get(path.slice(0, paramStart));
+    return route !== undefined && isPlainSegment(path, paramStart) ? route : undefined;
   }
 
   /** Whether Fastify would give some of the route's requests to a more specific route. */
@@ -232,7 +236,7 @@ class RouteTable {
   }
 }
 
-/** Whether the last segment is not empty, needs no decoding and has no query. */
+/** Whether the last segment is not empty and needs no decoding. */
 function isPlainSegment(url: string, start: number): boolean {
   if (start === url.length) return false;
   for (let i = start; i < url.length; i++) {

@@ -118,10 +118,8 @@ async function relationsOf(given: Given, problems: string[]): Promise<readonly R
 /** Adds the scopes of relations to those that tokens may have. */
 function withScopes(settings: Settings, relations: readonly Relation[]): Settings {
   if (relations.length === 0) return settings;
-  const scopes = ['*', ...relations.map(({ name }) => name)].flatMap((name) => [
-    `${name}:read`,
-    `${name}:write`,
-  ]);
+  const served = relations.map(({ name }) => name).filter((name) => name !== 'users');
+  const scopes = ['*', ...served].flatMap((name) => [`${name}:read`, `${name}:write`]);
   return { ...settings, 'api.scopes': [...settings['api.scopes'], ...scopes] };
 }
 

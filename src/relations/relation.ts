@@ -54,6 +54,12 @@ export interface Reference {
   readonly onDelete: 'restrict' | 'cascade' | 'null';
 }
 
+/**
+ * The relation of users. It has the tables and the paths of the contract, so that what serves or creates
+ * relations leaves it out, and others refer to it as to any.
+ */
+export const USERS = 'users';
+
 /** A relation of the declaration, with all defaults filled in and everything checked. */
 export interface Relation {
   readonly name: string;

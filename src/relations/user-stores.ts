@@ -2,6 +2,7 @@ import { type MaybePromise, whenReady } from '../core/scheduler.ts';
 import type { LocalUserFeed } from './events.ts';
 import type { ImportCheckpoint, ImportPosition } from './import.ts';
 import { type UserFormat, type UserLists, type UserPage, userPages } from './lists.ts';
+import type { RowStore } from './rows/rows.ts';
 import {
   type ChangeOutcome,
   type IdempotencyKey,
@@ -28,6 +29,8 @@ export type WholeImport = { readonly ids: readonly number[] } | { readonly taken
  * from rows; REST sends it as it is, and GraphQL parses it.
  */
 export abstract class DatabaseUserStore implements UserStore {
+  /** The users as relations that refer to them see them; undefined if none does. */
+  rows: RowStore | undefined;
   /** Filtered and sorted lists of users. */
   abstract readonly lists: UserLists;
   /** The user as a JSON object with the keys id, name and email in this order, and its version. */
@@ -59,7 +62,10 @@ export abstract class DatabaseUserStore implements UserStore {
   abstract beginImport(key: string): Promise<ImportPosition>;
   /** Replaces name and email durably; resolves to false if no user has that id. */
   abstract update(id: number, user: NewUser): Promise<boolean>;
-  /** Removes a user durably; resolves to false if no user has that id. */
+  /**
+   * Removes a user durably; resolves to false if no user has that id. Fails with UserRefusedError if rows refer
+   * to the user, as `removeIf` does.
+   */
   abstract remove(id: number): Promise<boolean>;
   /** Changes some fields of a user durably, if the user meets the condition. */
   abstract change(id: number, change: UserChange): Promise<ChangeOutcome>;

@@ -215,7 +215,7 @@ export interface UserStore {
 /** A store refused a user. The message is for the client: it names the field and the reason. */
 export class UserRefusedError extends ExpectedError {
   override readonly name = 'UserRefusedError';
-  readonly code: 'COLLECTION_FULL' | 'EMAIL_TAKEN' | 'INVALID_USER';
+  readonly code: 'COLLECTION_FULL' | 'EMAIL_TAKEN' | 'INVALID_USER' | 'REFERENCED';
 
   constructor(code: UserRefusedError['code'], message: string) {
     super(message);

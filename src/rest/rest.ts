@@ -6,7 +6,8 @@ import type { ApiOptions } from '../access/open-policy.ts';
 import type { AccessPolicy } from '../access/policy.ts';
 import { defaultsOf } from '../config/options/options.ts';
 import type { UserEventFeed } from '../relations/events.ts';
-import type { RowStores } from '../relations/rows/rows.ts';
+import type { Relation } from '../relations/relation.ts';
+import type { RowStore, RowStores } from '../relations/rows/rows.ts';
 import type { DatabaseUserStore } from '../relations/user-stores.ts';
 import { changeReplies } from './change-feed.ts';
 import { allowedOf, JSON_TYPE, methodNotAllowed, NO_ROUTE, restErrorsWith } from './messages.ts';
@@ -94,7 +95,7 @@ export const rest: FastifyPluginAsync<RestOptions> = async (
       idempotencyHours,
       policy,
       cors,
-      relations: new Map(Array.from(relations, ([name, { relation }]) => [name, relation])),
+      relations: relationsOf(relations, users.rows),
       cursorKey: () => users.lists.cursorKey(),
     };
     for (const [name, store] of relations) {
@@ -119,3 +120,9 @@ export const rest: FastifyPluginAsync<RestOptions> = async (
     return sendProblem(errors, allow === undefined ? NO_ROUTE : methodNotAllowed(allow), request, reply);
   }
 };
+
+/** The relations that conditions may name, with that of users if one refers to it. */
+function relationsOf(stores: RowStores, users: RowStore | undefined): ReadonlyMap<string, Relation> {
+  const all = [...stores.values(), ...(users === undefined ? [] : [users])];
+  return new Map(all.map(({ relation }) => [relation.name, relation]));
+}

@@ -240,8 +240,8 @@ function removeUser({ users, requireIfMatch }: UserEndpointOptions): Endpoint['h
       // CONTRACT.md#rest-routes: no body is needed; one that is sent must be JSON
       if (ctx.body.length > 0) parseJsonBody(ctx.body);
       const condition = conditionOf(ctx, requireIfMatch);
-      if (condition === undefined) return (id) => whenReady(users.remove(id), found(DELETED));
-      return (id) => whenReady(users.removeIf(id, condition), changed);
+      if (condition === undefined) return (id) => accepted(users.remove(id)).then(found(DELETED));
+      return (id) => accepted(users.removeIf(id, condition)).then(changed);
     });
 }
 

@@ -60,6 +60,7 @@ const config = declare({
     },
   },
   genres: { columns: { id: serial({ open: true }), name: text() } },
+  devices: { columns: { owner: reference('users'), label: text({ max: 20 }) } },
 });
 
 /** Whether two types are the same, `readonly` and `?` included. */
@@ -115,6 +116,14 @@ test('rows have the types of their columns', () => {
       readonly paid_by_id: string | null;
     }
   >(true);
+  same<
+    Row<typeof config, 'devices'>,
+    { readonly id: number; readonly owner_id: number; readonly label: string }
+  >(true);
+  same<Row<typeof config, 'users'>, { readonly id: number; readonly name: string; readonly email: string }>(
+    true,
+  );
+  same<NewRow<typeof config, 'users'>, { readonly name: string; readonly email: string }>(true);
   // The data form has the same types as what the builders make.
   const data = declare({ genres: { columns: { name: { type: 'text', max: 3, nullable: true } } } });
   same<Row<typeof data, 'genres'>, { readonly id: number; readonly name: string | null }>(true);

@@ -138,6 +138,18 @@ interface Declared {
   readonly relations: RelationsData;
 }
 
+/** The columns that users have without being declared. */
+interface UsersData {
+  readonly columns: {
+    readonly id: { readonly type: 'serial' };
+    readonly name: { readonly type: 'text' };
+    readonly email: { readonly type: 'text' };
+  };
+}
+
+/** The relations of a configuration, with that of users. */
+type All<C extends Declared> = C['relations'] & { readonly users: UsersData };
+
 type Columns<R extends RelationsData, N extends keyof R> = R[N]['columns'];
 
 /** The names of the columns of a key. */
@@ -234,24 +246,24 @@ type Given<C> = C extends { readonly type: 'serial' }
   : false;
 
 /** A row of a relation as clients get it: `Row<typeof config, 'books'>`. */
-export type Row<C extends Declared, N extends keyof C['relations']> = Flat<RowOf<C['relations'], N>>;
+export type Row<C extends Declared, N extends keyof All<C>> = Flat<RowOf<All<C>, N>>;
 
 /** A row as clients write it; nullable columns and those with a default may be absent. */
-export type NewRow<C extends Declared, N extends keyof C['relations']> = Flat<
+export type NewRow<C extends Declared, N extends keyof All<C>> = Flat<
   {
-    readonly [K in keyof Fields<C['relations'], N> as Given<Fields<C['relations'], N>[K]> extends true
+    readonly [K in keyof Fields<All<C>, N> as Given<Fields<All<C>, N>[K]> extends true
       ? never
-      : IsOptional<Fields<C['relations'], N>[K], K, Key<C['relations'], N>> extends true
+      : IsOptional<Fields<All<C>, N>[K], K, Key<All<C>, N>> extends true
         ? never
         : K]: Row<C, N>[K & keyof Row<C, N>];
   } & {
-    readonly [K in keyof Fields<C['relations'], N> as Given<Fields<C['relations'], N>[K]> extends true
+    readonly [K in keyof Fields<All<C>, N> as Given<Fields<All<C>, N>[K]> extends true
       ? never
-      : IsOptional<Fields<C['relations'], N>[K], K, Key<C['relations'], N>> extends true
+      : IsOptional<Fields<All<C>, N>[K], K, Key<All<C>, N>> extends true
         ? K
         : never]?: Row<C, N>[K & keyof Row<C, N>];
   }
 >;
 
 /** A change of some columns of a row. */
-export type Patch<C extends Declared, N extends keyof C['relations']> = Partial<NewRow<C, N>>;
+export type Patch<C extends Declared, N extends keyof All<C>> = Partial<NewRow<C, N>>;

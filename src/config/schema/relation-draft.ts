@@ -188,6 +188,5 @@ function addReference(
 }
 
 function unknownTarget(to: string, keys: ReadonlyMap<string, unknown>): string {
-  if (to === 'users') return 'names users, to which no relation can refer in this version';
   return `${quote(to)} is not a relation${didYouMean(to, keys.keys())}`;
 }

@@ -50,10 +50,6 @@ export function checkNames(drafts: readonly Draft[], relations: readonly Named[]
   const found = new Map<string, string>();
   for (const [at, { name, path, options, fields, references }] of drafts.entries()) {
     const { one = name, table = name } = relations[at] ?? {};
-    if (name === 'users') {
-      problems.push(`${path} is a relation of Portico, which cannot be declared in this version; rename it`);
-      continue;
-    }
     if (RESERVED_PATHS.includes(name)) {
       problems.push(`${path} has the name of a path of Portico; rename it`);
     } else if (!NAME.test(name)) {

@@ -298,8 +298,12 @@ test('references fit the key of their target, and each has an inverse of its own
   assert.deepEqual(problemsIn({ columns: { a: to('authors', { onDelete: 'set' }) } }, others), [
     'columns.a.onDelete must be one of restrict, cascade, null',
   ]);
-  assert.deepEqual(problemsIn({ columns: { a: to('users') } }, others), [
-    'columns.a.to names users, to which no relation can refer in this version',
+  assert.deepEqual(problemsIn({ columns: { a: to('users') } }, others), []);
+  assert.deepEqual(problemsIn({ columns: { a: to('user') } }, others), [
+    'columns.a.to "user" is not a relation; did you mean users?',
+  ]);
+  assert.deepEqual(problemsIn({ columns: { a: to('users', { inverse: 'email' }) } }, others), [
+    'columns.a.inverse "email" is a column of users; name another one',
   ]);
   const circle = {
     hens: { key: ['egg_id'], columns: { egg: to('eggs') } },
@@ -325,8 +329,8 @@ test('names that are taken are refused with the remedy', () => {
       Books: { one: 'bok', columns },
     }),
     [
-      'sheep.one is missing: the singular of sheep',
       'users is a relation of Portico, which cannot be declared in this version; rename it',
+      'sheep.one is missing: the singular of sheep',
       'update has the name of a path of Portico; rename it',
       `jobs has the name of a table of Portico or its database; write table: 'jobs_of_mine'`,
       '_secrets must be a name of letters, digits and "_" that begins with a lower-case letter, at most 63',

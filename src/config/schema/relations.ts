@@ -1,6 +1,14 @@
 import { didYouMean, quote } from '../../core/text.ts';
-import type { Column, ColumnType, Reference, Relation } from '../../relations/relation.ts';
+import {
+  type Column,
+  type ColumnType,
+  type Reference,
+  type Relation,
+  USERS,
+} from '../../relations/relation.ts';
+import { MAX_EMAIL, MAX_NAME } from '../../relations/user.ts';
 import { defaultOf, indexedBytes, typeOf } from './columns.ts';
+import type { RelationData } from './declaration.ts';
 import { type Given, namedOf, pathTo } from './fields.ts';
 import { type Draft, type Field, keyOf, readDraft } from './relation-draft.ts';
 import { checkInverses, checkNames } from './relation-names.ts';
@@ -16,8 +24,8 @@ const MAX_INDEXED_BYTES = 2_600;
 type Unlinked = Omit<Relation, 'inverses'>;
 
 /**
- * Reads the relations of a configuration. Appends one line per problem to `problems`, with its path; returns
- * no relations then.
+ * Reads the relations of a configuration, with that of users if one refers to it. Appends one line per problem
+ * to `problems`, with its path; returns no relations then.
  */
 export function readRelations(given: Given, problems: string[]): readonly Relation[] {
   const before = problems.length;
@@ -27,13 +35,36 @@ export function readRelations(given: Given, problems: string[]): readonly Relati
     return [];
   }
   const keys = new Map(named.map(({ name, value }) => [name, keyOf(value)]));
-  const drafts = named.map((each) => readDraft(each, keys, problems));
+  keys.set(USERS, ['id']);
+  const users = named.find(({ name }) => name === USERS);
+  if (users !== undefined)
+    problems.push(
+      `${users.path} is a relation of Portico, which cannot be declared in this version; rename it`,
+    );
+  const declared = named.filter((each) => each !== users).map((each) => readDraft(each, keys, problems));
+  const refersToUsers = declared.some(({ references }) =>
+    [...references.values()].some(({ data }) => data.to === USERS),
+  );
+  const drafts = refersToUsers ? [...declared, usersDraft(given, keys, problems)] : declared;
   const reader = new Resolver(drafts, problems);
   const relations = drafts.map((draft) => reader.relation(draft));
-  checkNames(drafts, relations, problems);
+  checkNames(declared, relations, problems);
   checkInverses(drafts, problems);
   if (problems.length > before) return [];
   return relations.map((relation) => ({ ...relation, inverses: inversesOf(relation.name, relations) }));
+}
+
+/** The relation of users: the columns that all installations have. */
+const USER_COLUMNS = {
+  id: { type: 'serial' },
+  // These count UTF-16 code units, of which a character has one or two.
+  name: { type: 'text', max: MAX_NAME, fold: true },
+  email: { type: 'text', max: MAX_EMAIL, fold: true },
+} as const satisfies RelationData['columns'];
+
+function usersDraft(given: Given, keys: ReadonlyMap<string, readonly string[]>, problems: string[]): Draft {
+  const value = { columns: USER_COLUMNS, changes: false };
+  return readDraft({ name: USERS, value, path: pathTo(given.path, USERS) }, keys, problems);
 }
 
 function inversesOf(name: string, relations: readonly Unlinked[]): Relation['inverses'] {

@@ -398,7 +398,7 @@ function userRoutes(users: DatabaseUserStore, readOnly: boolean): Routes {
       }),
       delete: whenMayWrite(async (ctx) => {
         const id = readId(ctx.param);
-        if (!(await users.remove(id))) throw NO_USER;
+        if (!(await accepted(users.remove(id)))) throw NO_USER;
         ctx.log.info({ ...requestFields(ctx), user: id }, 'user removed on request');
         return NO_CONTENT;
       }),

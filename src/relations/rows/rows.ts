@@ -62,6 +62,8 @@ export interface RowStore {
   /** Stores a whole row in the place of another, or a new one. */
   put(row: RowValues, rule: PutRule): Promise<RowOutcome>;
   remove(key: RowKey, condition: WriteCondition | undefined): Promise<RowOutcome>;
+  /** The relations with rows that forbid the removal of a row. */
+  referrersOf(key: RowKey): Promise<readonly string[]>;
 }
 
 /** The rows of all relations of a declaration, by the relation's name. */

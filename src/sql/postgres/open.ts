@@ -76,12 +76,17 @@ export async function openPostgres(url: string, options: OpenOptions): Promise<D
       onReplayed: () => notifier.notify('work'),
     }),
     async openRelations(relations) {
-      const [{ postgresRows }, { prepareRelations }, { announceDeclaration, postgresSession }] =
-        await Promise.all([
-          import('../relations/postgres.ts'),
-          import('../schema/migrate.ts'),
-          import('../schema/postgres-session.ts'),
-        ]);
+      const [
+        { postgresRows },
+        { serveRelations },
+        { prepareRelations },
+        { announceDeclaration, postgresSession },
+      ] = await Promise.all([
+        import('../relations/postgres.ts'),
+        import('../relations/row-store.ts'),
+        import('../schema/migrate.ts'),
+        import('../schema/postgres-session.ts'),
+      ]);
       const mode = mayMigrate ? 'additive' : 'never';
       // Before its tables are prepared, so that no migration of other relations can come between.
       await notifier.onConnect((connection) => announceDeclaration(connection, relations));
@@ -90,7 +95,7 @@ export async function openPostgres(url: string, options: OpenOptions): Promise<D
       );
       const opened = postgresRows(relations, { server, reads, observer });
       rows = opened;
-      return { stores: opened.stores, undeclared };
+      return { stores: serveRelations(opened.stores, users), undeclared };
     },
     apiTokens: apiTokens(sql),
     async processes() {

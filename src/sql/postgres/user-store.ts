@@ -177,7 +177,7 @@ export class PostgresUserStore extends StoredUsers implements AsyncDisposable {
   }
 
   override remove(id: number): Promise<boolean> {
-    return this.#removals.submit(id);
+    return this.refusingReferenced(id, this.#removals.submit(id));
   }
 
   /** Makes an empty commit through the queue of creates, as slow as a create. */

@@ -8,7 +8,7 @@ import { type Statement, type Steps, sqlState } from '../postgres-pool/connectio
 import type { Server } from '../postgres-pool/server.ts';
 import { textLiteral } from '../schema/tables.ts';
 import type { Step } from '../stores/sql.ts';
-import { type Bound, type BoundText, name, POSTGRES_ROWS, type RowSql, VERSION } from './row-sql.ts';
+import { type Bound, type BoundText, name, POSTGRES_ROWS, type RowSql } from './row-sql.ts';
 import { type NewRows, type RowEngine, type Rows, rowStores } from './row-store.ts';
 
 /** Where the rows are. */
@@ -186,11 +186,11 @@ class PostgresRows implements RowEngine, AsyncDisposable {
 /** An insert of any number of rows, whose values are bound as one list per column, with their version. */
 function insertText(sql: RowSql, inserted: readonly number[], conflict = ''): string {
   const { columns } = sql.relation;
-  const names = [...inserted.map((i) => name(columns[i]?.name ?? '')), VERSION];
+  const names = [...inserted.map((i) => name(columns[i]?.name ?? '')), sql.version];
   const lists = [...inserted.map((i) => sql.storageAt(i).type), 'bigint'].map(
     (type, i) => `$${i + 1}::${type}[]`,
   );
-  const returned = sql.serialName === undefined ? VERSION : name(sql.serialName);
+  const returned = sql.serialName === undefined ? sql.version : name(sql.serialName);
   return `
     INSERT INTO ${name(sql.relation.table)} (${names.join(', ')}) OVERRIDING SYSTEM VALUE
     SELECT ${names.join(', ')} FROM unnest(${lists.join(', ')}) WITH ORDINALITY AS given (${names.join(', ')}, "_nth")

@@ -1,10 +1,7 @@
 import { folded } from '../../core/text.ts';
 import type { Bound as BoundValue, Storage } from '../../relations/codec.ts';
 import { codecOf } from '../../relations/codecs.ts';
-import type { ColumnType, Relation, Value } from '../../relations/relation.ts';
-
-/** The name of the column with a row's version. */
-export const VERSION = '"_version"';
+import { type ColumnType, type Relation, USERS, type Value } from '../../relations/relation.ts';
 
 /** A value as it is bound to a statement. */
 export type Bound = BoundValue | readonly unknown[];
@@ -76,6 +73,8 @@ export class RowSql {
   readonly relation: Relation;
   readonly dialect: RowDialect;
   readonly table: string;
+  /** The quoted name of the column with the version. */
+  readonly version: string;
   /** The expressions that read a row and its version. */
   readonly selected: string;
   /** The index of the serial column; -1 without one. */
@@ -91,16 +90,17 @@ export class RowSql {
     this.relation = relation;
     this.dialect = dialect;
     this.table = name(relation.table);
+    this.version = relation.name === USERS ? '"version"' : '"_version"';
     this.#storages = columns.map(({ type }) => dialect.storage(type));
     this.#serial = columns.findIndex(({ type }) => type.kind === 'serial');
     this.#types = new Map(columns.map((column) => [column.name, column.type]));
     this.#keyTypes = key.map((column) => this.typeOf(column));
     this.selected = [
       ...columns.map((column) => dialect.storage(column.type).select(name(column.name))),
-      VERSION,
+      this.version,
     ].join(', ');
     this.#readText = `SELECT ${this.selected} FROM ${this.table} WHERE ${this.#isKey(1)}`;
-    this.#removeText = `DELETE FROM ${this.table} WHERE ${this.#isMeant()} RETURNING ${VERSION}`;
+    this.#removeText = `DELETE FROM ${this.table} WHERE ${this.#isMeant()} RETURNING ${this.version}`;
   }
 
   typeOf(column: string): ColumnType {
@@ -167,7 +167,7 @@ export class RowSql {
   insertForKey(key: string, row: readonly Value[], version: number): BoundText {
     const { columns } = this.relation;
     const inserted = this.inserted(row);
-    const names = [...inserted.map((i) => name(columns[i]?.name ?? '')), VERSION];
+    const names = [...inserted.map((i) => name(columns[i]?.name ?? '')), this.version];
     const values: Bound[] = [key];
     const parameters = inserted.map((i) => this.parameterAt(values.push(this.bindAt(i, row[i])), i));
     parameters.push(this.dialect.parameter(values.push(version), 'bigint'));
@@ -208,7 +208,7 @@ export class RowSql {
       const nth = values.push(this.bind(value, column.type));
       return `${name(column.name)} = ${this.parameter(nth, column.type)}`;
     });
-    sets.push(`${VERSION} = ${this.dialect.greatest(`${VERSION} + 1`, now)}`);
+    sets.push(`${this.version} = ${this.dialect.greatest(`${this.version} + 1`, now)}`);
     return {
       text: `UPDATE ${this.table} SET ${sets.join(', ')} WHERE ${this.#isMeant()} RETURNING ${this.selected}`,
       values,
@@ -267,8 +267,8 @@ export class RowSql {
   /** The condition on the key and, behind it, on the version. */
   #isMeant(): string {
     const next = this.relation.key.length + 1;
-    const { dialect } = this;
-    return `${this.#isKey(1)} AND ${dialect.isInOrNull(VERSION, next)} AND ${VERSION} < ${dialect.parameter(next + 1, 'bigint')}`;
+    const { dialect, version } = this;
+    return `${this.#isKey(1)} AND ${dialect.isInOrNull(version, next)} AND ${version} < ${dialect.parameter(next + 1, 'bigint')}`;
   }
 }
 

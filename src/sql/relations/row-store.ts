@@ -1,5 +1,5 @@
 import { type MaybePromise, whenReady } from '../../core/scheduler.ts';
-import type { Relation, Value } from '../../relations/relation.ts';
+import { type Relation, USERS, type Value } from '../../relations/relation.ts';
 import type { Relations } from '../../relations/rows/conditions.ts';
 import type { RowLists } from '../../relations/rows/row-lists.ts';
 import {
@@ -17,6 +17,7 @@ import {
   type StoredRow,
 } from '../../relations/rows/rows.ts';
 import type { IdempotencyKey, WriteCondition } from '../../relations/user.ts';
+import type { DatabaseUserStore } from '../../relations/user-stores.ts';
 import { storedKey } from '../inbox-sql.ts';
 import type { Step } from '../stores/sql.ts';
 import { USER_QUERIES } from '../stores/user-queries.ts';
@@ -68,6 +69,12 @@ export function rowStores(relations: readonly Relation[], engine: RowEngine): Ro
   const byName = new Map(relations.map((relation) => [relation.name, relation]));
   for (const relation of relations) all.set(relation.name, new RelationRows(relation, engine, byName, all));
   return all;
+}
+
+/** Gives the store of users their rows; returns the stores of the other relations. */
+export function serveRelations(stores: RowStores, users: DatabaseUserStore): RowStores {
+  users.rows = stores.get(USERS);
+  return new Map([...stores].filter(([name]) => name !== USERS));
 }
 
 /** The rows of a relation, as far as both engines do the same. */
@@ -180,7 +187,7 @@ class RelationRows implements RowStore {
   async remove(key: RowKey, condition: WriteCondition | undefined): Promise<RowOutcome> {
     const rows = await this.#explained(
       () => this.#engine.write(this.sql.remove(key, this.#conditionValues(condition))),
-      () => this.#referrersOf(key),
+      async () => (await this.referrersOf(key)).map((by) => ({ code: 'REFERENCED', row: 0, by })),
       { code: 'REFERENCED', row: 0, by: undefined },
     );
     return this.#outcome(key, rows, condition, () => ({ is: 'removed' }));
@@ -277,17 +284,14 @@ class RelationRows implements RowStore {
     );
   }
 
-  /** The relations whose rows forbid the removal of a row. */
-  async #referrersOf(key: RowKey): Promise<readonly RowConflict[]> {
-    const found: RowConflict[] = [];
+  async referrersOf(key: RowKey): Promise<readonly string[]> {
+    const found: string[] = [];
     for (const { relation: by, reference: name } of this.relation.inverses) {
       const other = this.#all.get(by);
       const reference = other?.relation.references.find((each) => each.name === name);
       if (other === undefined || reference?.onDelete !== 'restrict') continue;
       const values = reference.targetColumns.map((column) => key[this.relation.key.indexOf(column)] ?? null);
-      if (await this.#finds(other.sql.has(reference.columns, values))) {
-        found.push({ code: 'REFERENCED', row: 0, by });
-      }
+      if (await this.#finds(other.sql.has(reference.columns, values))) found.push(by);
     }
     return found;
   }

@@ -10,7 +10,7 @@ import type { TickSnapshot } from '../sqlite/tick-snapshot.ts';
 import type { Step } from '../sqlite-writer/batch.ts';
 import type { WriteQueue } from '../sqlite-writer/write-queue.ts';
 import type { Step as SharedStep } from '../stores/sql.ts';
-import { type BoundText, name, type RowSql, SQLITE_ROWS, VERSION } from './row-sql.ts';
+import { type BoundText, name, type RowSql, SQLITE_ROWS } from './row-sql.ts';
 import { type NewRows, type RowEngine, type Rows, rowStores } from './row-store.ts';
 
 /** Where the rows are. */
@@ -113,7 +113,7 @@ function insertOf(
 ): BoundText {
   const { columns, table } = sql.relation;
   const inserted = sql.inserted(row);
-  const names = [...inserted.map((i) => name(columns[i]?.name ?? '')), VERSION];
+  const names = [...inserted.map((i) => name(columns[i]?.name ?? '')), sql.version];
   const parameters = names.map((_, i) => `?${i + 1}`).join(', ');
   return {
     text: `INSERT INTO ${name(table)} (${names.join(', ')}) ${source(parameters)}`,

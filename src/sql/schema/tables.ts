@@ -1,6 +1,12 @@
 import { createHash } from 'node:crypto';
 import { codecOf } from '../../relations/codecs.ts';
-import type { ColumnType, Column as DeclaredColumnOf, Default, Relation } from '../../relations/relation.ts';
+import {
+  type ColumnType,
+  type Column as DeclaredColumnOf,
+  type Default,
+  type Relation,
+  USERS,
+} from '../../relations/relation.ts';
 
 export type Engine = 'sqlite' | 'postgres';
 
@@ -75,7 +81,8 @@ export interface DeclaredTable extends Table {
 /** The tables of relations on an engine. */
 export function declaredTables(engine: Engine, relations: readonly Relation[]): readonly DeclaredTable[] {
   const tableOf = new Map(relations.map(({ name, table }) => [name, table]));
-  return relations.map((relation): DeclaredTable => {
+  const own = relations.filter(({ name }) => name !== USERS);
+  return own.map((relation): DeclaredTable => {
     const { table, was, columns, key } = relation;
     return {
       name: table,

@@ -82,16 +82,17 @@ export function openSqlite(file: string, options: OpenOptions = {}): Database {
     const events = new SqliteUserEventLog(reads, writer.queue);
     const userFeed = resources.use(new UserEventFeed(events, FEED_PAUSE));
     if (userEvents) resources.use(new EventRetention(events, userEvents));
+    const users = new SqliteUserStore({
+      reads,
+      writes: writer.queue,
+      observer,
+      snapshot,
+      reader,
+      search: userIndexes?.search ?? 'none',
+      onChanged: () => userFeed.wake(),
+    });
     return {
-      users: new SqliteUserStore({
-        reads,
-        writes: writer.queue,
-        observer,
-        snapshot,
-        reader,
-        search: userIndexes?.search ?? 'none',
-        onChanged: () => userFeed.wake(),
-      }),
+      users,
       userFeed,
       inbox: sqliteInbox(reads, writer, observer),
       userEvents: events,
@@ -100,11 +101,13 @@ export function openSqlite(file: string, options: OpenOptions = {}): Database {
         maxChanges: Number.POSITIVE_INFINITY,
       }),
       async openRelations(relations) {
-        const [{ sqliteRows }, { prepareRelations }, { sqliteSession }] = await Promise.all([
-          import('../relations/sqlite.ts'),
-          import('../schema/migrate.ts'),
-          import('../schema/sqlite-session.ts'),
-        ]);
+        const [{ sqliteRows }, { serveRelations }, { prepareRelations }, { sqliteSession }] =
+          await Promise.all([
+            import('../relations/sqlite.ts'),
+            import('../relations/row-store.ts'),
+            import('../schema/migrate.ts'),
+            import('../schema/sqlite-session.ts'),
+          ]);
         const prepare = (db: DatabaseSync) =>
           prepareRelations(sqliteSession(db), relations, mayMigrate ? 'additive' : 'never');
         const undeclared = await opening(file, () => {
@@ -113,10 +116,8 @@ export function openSqlite(file: string, options: OpenOptions = {}): Database {
           using db = openWriteConnection(file);
           return prepare(db);
         });
-        return {
-          stores: sqliteRows(relations, { reads, writes: writer.queue, snapshot, reader }),
-          undeclared,
-        };
+        const stores = sqliteRows(relations, { reads, writes: writer.queue, snapshot, reader });
+        return { stores: serveRelations(stores, users), undeclared };
       },
       apiTokens: apiTokens(sql),
       audit: auditStore(sql),

@@ -13,6 +13,7 @@ import {
   type IdempotentOutcome,
   type NewUser,
   type UserChange,
+  UserRefusedError,
   type WriteCondition,
 } from '../../relations/user.ts';
 import { DatabaseUserStore, type WholeImport } from '../../relations/user-stores.ts';
@@ -88,7 +89,20 @@ export abstract class StoredUsers extends DatabaseUserStore {
 
   removeIf(id: number, condition: WriteCondition): Promise<ChangeOutcome> {
     const step: Step = [USER_QUERIES.removeIf, ...conditionValues(id, condition)];
-    return this.#conditional(id, step, () => ({ is: 'removed' }));
+    return this.refusingReferenced(
+      id,
+      this.#conditional(id, step, () => ({ is: 'removed' })),
+    );
+  }
+
+  /** Awaits the removal of a user; converts the error of rows that refer to the user. */
+  protected refusingReferenced<T>(id: number, removal: Promise<T>): Promise<T> {
+    return removal.catch(async (error: unknown) => {
+      if (!isReferenced(error)) throw error;
+      const by = (await this.rows?.referrersOf([id])) ?? [];
+      const whose = by.length === 0 ? 'other relations' : by.join(' and ');
+      throw new UserRefusedError('REFERENCED', `Rows of ${whose} refer to this user`);
+    });
   }
 
   /** Runs a conditional write; if it affects no row, finds out why. */
@@ -139,7 +153,7 @@ function conditionValues(id: number, { versions, before }: WriteCondition) {
 /** What an engine says about a violated constraint: SQLite by its message, PostgreSQL by names. */
 interface Violation {
   readonly message?: string;
-  readonly cause?: { readonly constraint?: unknown; readonly column?: unknown };
+  readonly cause?: { readonly code?: unknown; readonly constraint?: unknown; readonly column?: unknown };
 }
 
 /** Whether a write failed because an email is taken. */
@@ -148,6 +162,12 @@ function isEmailTaken(error: unknown): boolean {
   return (
     cause?.constraint === 'users_email_unique' || message.includes('UNIQUE constraint failed: users.email')
   );
+}
+
+/** Whether a removal failed because of a foreign key. */
+function isReferenced(error: unknown): boolean {
+  const { message = '', cause }: Violation = Object(error);
+  return cause?.code === '23503' || message.includes('FOREIGN KEY constraint failed');
 }
 
 /** Awaits a write; converts the error of a duplicate email. Creates pass through it, so it adds no `await`. */

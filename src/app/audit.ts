@@ -1,14 +1,12 @@
 import type { createListener } from '@portico/transport';
 import { ANONYMOUS, type Audit, AuditLog, type OnRefused } from '../access/audit.ts';
 import { parseBasicAuth } from '../access/basic.ts';
-import type { Door, Settings } from '../config/options/options.ts';
+import { type Door, EXPOSED_AUDIT_DAYS, type Settings } from '../config/options/options.ts';
 import { isExposed } from '../management/guard.ts';
 import type { Database } from '../sql/database.ts';
 import type { Loggers } from '../telemetry/loggers.ts';
 
 const DAY = 86_400_000;
-/** Default retention when the endpoint exposes audit events, in days. */
-const DEFAULT_DAYS = 90;
 
 /** The audit log, if the configuration sets a retention or exposes the endpoint that shows it. */
 export function openAudit(
@@ -30,7 +28,7 @@ export function openAudit(
 
 /** Retention of audit events in days; 0 if none are recorded. */
 export function auditDays(settings: Settings): number {
-  return settings['audit.retention'] ?? (showsAudit(settings) ? DEFAULT_DAYS : 0);
+  return settings['audit.retention'] ?? (showsAudit(settings) ? EXPOSED_AUDIT_DAYS : 0);
 }
 
 function showsAudit(settings: Settings): boolean {

@@ -6,7 +6,7 @@ import { socketPathOf } from '../core/addresses.ts';
 import { describeError } from '../core/errors.ts';
 import { readPackageInfo } from '../core/package-root.ts';
 import { type Paint, paintedLines, paintFor, plainly, printableLines } from '../core/text.ts';
-import { MAX_PRE_STOP_DELAY } from '../telemetry/health.ts';
+import { PRE_STOP_DELAY } from '../telemetry/health.ts';
 import { terminalLog } from '../telemetry/log.ts';
 import { readWebhookSettings } from '../webhook/webhook.ts';
 import { consoleAddress, doorAddresses } from './console.ts';
@@ -132,7 +132,7 @@ function stopReason(service: Service, config: Config): Promise<StopReason> {
   const begin = (reason: StopReason) => {
     if (stopping) return;
     stopping = true;
-    const longest = (config.settings['shutdown.preStopDelay'] ?? MAX_PRE_STOP_DELAY) + FORCED_EXIT;
+    const longest = (config.settings['shutdown.preStopDelay'] ?? PRE_STOP_DELAY.max) + FORCED_EXIT;
     const overdue = () => {
       if (service.stopped)
         end('The service has stopped, but code of the configuration module keeps the process running');

@@ -13,7 +13,7 @@ import {
   type HealthResult,
   type HealthStatus,
   isHealthStatus,
-  MAX_PRE_STOP_DELAY,
+  PRE_STOP_DELAY,
   Readiness,
 } from './health.ts';
 
@@ -286,7 +286,7 @@ describe('readiness', () => {
     assert.equal(delayAfter([1, 3, 5], 6), 6_500);
     assert.equal(delayAfter([1, 1.1], 2), 800);
     assert.equal(delayAfter([1, 1], 2), 500);
-    assert.equal(delayAfter([0, 10], 12), MAX_PRE_STOP_DELAY);
+    assert.equal(delayAfter([0, 10], 12), PRE_STOP_DELAY.max);
   });
 });
 

@@ -249,14 +249,17 @@ export function eventLoopCheck(delay: Pick<EventLoopWindows, 'p99'>, thresholdMs
 /** The user agent of `portico health`. These probes route no traffic, so a stop does not wait for them. */
 export const HEALTH_COMMAND = 'portico-health';
 
-/** The pre-stop delay if readiness is not probed, in milliseconds. */
-const USUAL_PRE_STOP_DELAY = 300;
-/** Balancers mostly take a process out after three failures. */
-const PROBES = 3;
-/** Time for a probe in addition to its interval, in milliseconds. */
-const PROBE_TIME = 500;
-/** The longest pre-stop delay chosen for a prober, in milliseconds. */
-export const MAX_PRE_STOP_DELAY = 10_000;
+/** How the pre-stop delay is chosen if it is not set. Times are in milliseconds. */
+export const PRE_STOP_DELAY = {
+  /** If readiness is not probed. */
+  usual: 300,
+  /** Balancers mostly take a process out after three failures. */
+  probes: 3,
+  /** Time for the probes in addition to their intervals. */
+  probeTime: 500,
+  /** The longest delay for a prober. */
+  max: 10_000,
+} as const;
 /** A prober that was not seen for so long is none any more, in milliseconds. */
 const PROBER_GONE = 60_000;
 
@@ -293,12 +296,12 @@ export class Readiness {
 
   /**
    * How long a stop should keep answering, so that load balancers see readiness fail and send requests
-   * elsewhere: the time of three probes, at most ten seconds. In milliseconds.
+   * elsewhere: `PRE_STOP_DELAY`. In milliseconds.
    */
   preStopDelay(now: number): number {
     const interval = this.interval(now);
-    if (interval === undefined) return USUAL_PRE_STOP_DELAY;
-    return Math.min(Math.max(PROBES * interval + PROBE_TIME, USUAL_PRE_STOP_DELAY), MAX_PRE_STOP_DELAY);
+    const { usual, probes, probeTime, max } = PRE_STOP_DELAY;
+    return interval === undefined ? usual : Math.min(Math.max(probes * interval + probeTime, usual), max);
   }
 }
 

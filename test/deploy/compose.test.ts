@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { parse } from 'yaml';
 import { loadConfig } from '../../src/app/load-config.ts';
 import { OwnHosts } from '../../src/core/addresses.ts';
-import { MAX_PRE_STOP_DELAY } from '../../src/telemetry/health.ts';
+import { PRE_STOP_DELAY } from '../../src/telemetry/health.ts';
 
 const FOLDER = join(import.meta.dirname, '../../deploy/compose');
 const read = (name: string) => parse(readFileSync(join(FOLDER, name), 'utf8'));
@@ -58,7 +58,7 @@ test('Portico takes its variables, has a read-only root and is given the time of
   const url = environment.DATABASE_URL.replace(/\$\{[^}]*\}/, 'secret');
   await loadConfig({ argv: [], env: { ...environment, DATABASE_URL: url }, cwd: FOLDER });
   assert.deepEqual([read_only, cap_drop], [true, ['ALL']]);
-  assert.ok(Number.parseInt(stop_grace_period, 10) * 1_000 > MAX_PRE_STOP_DELAY + 10_000);
+  assert.ok(Number.parseInt(stop_grace_period, 10) * 1_000 > PRE_STOP_DELAY.max + 10_000);
 });
 
 test('Prometheus scrapes what Portico exposes, and Grafana asks that Prometheus', () => {

@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { kubernetesManifests } from '../../scripts/helm/kubernetes-manifests.ts';
 import { renderChart } from '../../scripts/helm/render-chart.ts';
 import { loadConfig } from '../../src/app/load-config.ts';
-import { MAX_PRE_STOP_DELAY, Readiness } from '../../src/telemetry/health.ts';
+import { PRE_STOP_DELAY, Readiness } from '../../src/telemetry/health.ts';
 import { type Manifest, readManifests, typeProblems } from '../support/kubernetes-types.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
@@ -77,9 +77,9 @@ test('the grace period is longer than the pre-stop delay that the probes lead to
   readiness.probed(0);
   readiness.probed(readinessProbe.periodSeconds * 1_000);
   const preStopDelay = readiness.preStopDelay(readinessProbe.periodSeconds * 1_000);
-  assert.ok(preStopDelay < MAX_PRE_STOP_DELAY);
+  assert.ok(preStopDelay < PRE_STOP_DELAY.max);
   // 10 s: when a stop that does not end is ended.
-  assert.ok(pod.terminationGracePeriodSeconds * 1_000 > MAX_PRE_STOP_DELAY + 10_000);
+  assert.ok(pod.terminationGracePeriodSeconds * 1_000 > PRE_STOP_DELAY.max + 10_000);
   assert.ok(readinessProbe.periodSeconds * readinessProbe.failureThreshold * 1_000 < preStopDelay);
   const names = ports.map(({ name }: { name: string }) => name);
   assert.ok(names.includes(readinessProbe.httpGet.port));

@@ -4,7 +4,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { MAX_PRE_STOP_DELAY } from '../../src/telemetry/health.ts';
+import { PRE_STOP_DELAY } from '../../src/telemetry/health.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const UNIT = join(import.meta.dirname, '../../deploy/systemd/portico.service');
@@ -15,7 +15,7 @@ const value = (key: string) => new RegExp(`^${key}=(.*)$`, 'm').exec(text)?.[1];
 
 test('the unit starts node itself, and waits longer for a stop than one can take', () => {
   assert.match(value('ExecStart') ?? '', /^\/usr\/bin\/node \S+\/bin\/portico\.js serve$/);
-  assert.ok(Number(value('TimeoutStopSec')) * 1_000 > MAX_PRE_STOP_DELAY + 10_000);
+  assert.ok(Number(value('TimeoutStopSec')) * 1_000 > PRE_STOP_DELAY.max + 10_000);
   assert.equal(value('MemoryDenyWriteExecute'), undefined);
 });
 

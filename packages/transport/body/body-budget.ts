@@ -28,8 +28,6 @@ export interface BodyBudgetOptions {
 
 const BUDGET = Symbol('portico.bodyBudget');
 
-/** Default budget for the bodies of a door, in bytes. */
-export const DEFAULT_MAX_BODIES = 64 * 1024 * 1024;
 /** The share of a budget that one client keeps while others need memory. */
 const CLIENT_SHARE = 0.25;
 /** The extra share that evicting slow senders frees, so that not every body triggers a search. */
@@ -147,7 +145,7 @@ export class BodyBudget {
   }
 
   /** The budget of an instance or its enclosing one; a new one with `options` if there is none. */
-  static of(app: FastifyInstance, options: BodyBudgetOptions = { max: DEFAULT_MAX_BODIES }): BodyBudget {
+  static of(app: FastifyInstance, options: BodyBudgetOptions = { max: LIMITS.maxBodies }): BodyBudget {
     return (app as { [BUDGET]?: BodyBudget })[BUDGET] ?? new BodyBudget(options);
   }
 

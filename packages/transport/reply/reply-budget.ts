@@ -22,8 +22,6 @@ export interface SentReply {
 export const LARGE_REPLY = 16 * 1024;
 const BUDGET = Symbol('portico.replyBudget');
 
-/** Default budget, in bytes. */
-const DEFAULT_MAX_BYTES = 64 * 1024 * 1024;
 /** A client that has read something within this time is not disconnected, in milliseconds. */
 const EVICTABLE = 1_000;
 /**
@@ -58,7 +56,7 @@ export class ReplyBudget {
   #bytes = 0;
 
   /** A single reply may exceed `maxBytes`. */
-  constructor(maxBytes = DEFAULT_MAX_BYTES) {
+  constructor(maxBytes: number = LIMITS.maxUnread) {
     this.#maxBytes = maxBytes;
   }
 

@@ -24,6 +24,10 @@ export const LIMITS = {
   signOfLife: 12_000,
   /** Maximum unread bytes of events when the next one is sent. */
   maxUnreadEvents: 256 * 1024,
+  /** Maximum unread bytes of all replies of a listener that gets no budget for them. */
+  maxUnread: 64 * 1024 * 1024,
+  /** Maximum memory of all bodies of a listener that gets no budget for them. */
+  maxBodies: 64 * 1024 * 1024,
   /** The share of a body budget that large bodies may fill, so that a few leave capacity for others. */
   largeBodies: 0.5,
   /** Maximum nesting of a JSON body. */

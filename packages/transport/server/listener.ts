@@ -14,7 +14,7 @@ import Fastify, {
 } from 'fastify';
 import type { Logger } from 'pino';
 import { hostNameOf, isLoopback, OwnHosts, socketPathOf, type Trust } from '../../../src/core/addresses.ts';
-import { BodyBudget, DEFAULT_MAX_BODIES } from '../body/body-budget.ts';
+import { BodyBudget } from '../body/body-budget.ts';
 import { requestMessage } from '../body/request-body.ts';
 import type { ErrorFormat } from '../error-format.ts';
 import { FastPath } from '../fast-path/fast-path.ts';
@@ -113,7 +113,7 @@ export function createListener(options: ListenerOptions): Listener {
   let requests = 0;
   const nextId = () => `${idPrefix}-${(++requests).toString(36)}`;
   const { replyBudget = new ReplyBudget() } = options;
-  const { bodyBudget = new BodyBudget({ max: DEFAULT_MAX_BODIES }) } = options;
+  const { bodyBudget = new BodyBudget({ max: LIMITS.maxBodies }) } = options;
   const follows = forwarding(trustProxy);
   const message = requestMessage(bodyBudget, follows.client);
   const connections = new Connections({

@@ -1,4 +1,5 @@
 import { isIP, isIPv6 } from 'node:net';
+import { LIMITS } from '@portico/transport/limits';
 import { NAMED_RANGES, type Trust, trustAddresses } from '../../core/addresses.ts';
 import { SEARCH_LEVELS } from '../../relations/user.ts';
 import { cors } from './access.ts';
@@ -75,7 +76,7 @@ export const http = {
     help: 'Maximum connections per door from one address, or one IPv6 network of 64 bits. Ignored if http.trustProxy names proxies, because their connections carry all clients.',
   }),
   maxUnreadBytes: count({
-    default: 64 * 1024 * 1024,
+    default: LIMITS.maxUnread,
     help: 'Maximum bytes of replies, event streams and WebSockets that clients have not read yet, over all doors. Beyond it, Portico disconnects the oldest clients that have read nothing for a second. If there are none, a new reply over 16 KiB is a 503, and a long one waits before its next piece.',
   }),
 } as const;

@@ -1,3 +1,4 @@
+import { PRE_STOP_DELAY } from '../../telemetry/health.ts';
 import { api } from './access.ts';
 import { graphql, http, rest, users } from './doors.ts';
 import { management } from './management.ts';
@@ -21,6 +22,9 @@ export const doors = ['graphql', 'rest', 'management', 'webhook'] as const;
 
 /** The name of a door. */
 export type Door = (typeof doors)[number];
+
+/** Retention of audit events while the endpoint that shows them is exposed, in days. */
+export const EXPOSED_AUDIT_DAYS = 90;
 
 const filePath = {
   placeholder: 'file',
@@ -157,7 +161,7 @@ const tree = {
     audit: {
       retention: count({
         env: 'AUDIT_RETENTION',
-        unset: '90 if the endpoint auditevents is exposed, otherwise nothing is recorded',
+        unset: `${EXPOSED_AUDIT_DAYS} if the endpoint auditevents is exposed, otherwise nothing is recorded`,
         help: 'Retention of audit events, in days; 0 records none. The database keeps at most 50000 refusals and 50000 actions.',
       }),
     },
@@ -196,7 +200,7 @@ const tree = {
         env: 'SHUTDOWN_PRE_STOP_DELAY',
         min: 0,
         max: 300_000,
-        unset: '300; if /readyz is probed, three times its interval plus 500, at most 10000',
+        unset: `${PRE_STOP_DELAY.usual}; if /readyz is probed, ${PRE_STOP_DELAY.probes} times its interval plus ${PRE_STOP_DELAY.probeTime}, at most ${PRE_STOP_DELAY.max}`,
         help: 'Pre-stop delay, in milliseconds: during a stop the doors still answer for this long, with "Connection: close". A balancer must notice within it that /readyz fails.',
       }),
     },

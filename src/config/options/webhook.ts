@@ -1,3 +1,4 @@
+import { LIMITS } from '@portico/transport/limits';
 import { isKeepableHeader } from '../../core/redaction.ts';
 import { count, inModule, list, port, toggle } from './option.ts';
 
@@ -80,9 +81,9 @@ export const webhook = {
     help: 'Maximum body size of the webhook door, in bytes. Sources can override it.',
   }),
   maxBytesInFlight: count({
-    default: 67_108_864,
+    default: LIMITS.maxBodies,
     min: 1,
-    help: 'Maximum memory of all bodies at the webhook door, in bytes. Beyond it, slow senders and clients that hold more than a quarter make room; if there are none, a body is a 503. The other doors have 64 MiB each.',
+    help: `Maximum memory of all bodies at the webhook door, in bytes. Beyond it, slow senders and clients that hold more than a quarter make room; if there are none, a body is a 503. The other doors have ${LIMITS.maxBodies / 1024 ** 2} MiB each.`,
   }),
   retention: count({
     env: 'WEBHOOK_RETENTION',

@@ -42,12 +42,6 @@ const NEVER_LOADED = [
 /** The program provides these, because its SDK has registered with them. */
 const OPTIONAL_PEERS = ['@opentelemetry/api'];
 
-/**
- * esbuild copies all exports of a CommonJS module for each file that imports it: 6,000 getters for Node's own
- * modules. One copy for all files does the same.
- */
-const COPY_ONCE = 'function __copyOnce(load){return load.copy??=__toESM(load(),1)}';
-
 /** Makes the command load the service from its bundle. */
 const serviceApart: esbuild.Plugin = {
   name: 'service-apart',
@@ -88,7 +82,7 @@ export async function bundleCommand(root: string, target: string): Promise<strin
       entryPoints: ['src/app/serve.ts'],
       outdir: join(target, 'bin/service'),
       banner: { js: `(function (${PARAMETERS}) {` },
-      footer: { js: `${COPY_ONCE}})` },
+      footer: { js: '})' },
       define: {
         ...started.define,
         'import.meta.url': 'importMeta.url',
@@ -98,11 +92,8 @@ export async function bundleCommand(root: string, target: string): Promise<strin
     }),
   ]);
   const service = join(target, 'bin/service/serve.js');
-  const text = readFileSync(service, 'utf8')
-    // A script has no `import()` but an experimental one of Node, so the module that loads it lends its own.
-    .replace(/(?<![.#\w])import\(/g, 'importMeta.import(')
-    .replace(/__toESM\((require_\w+)\(\),1\)/g, '__copyOnce($1)');
-  writeFileSync(service, text);
+  // A script has no `import()` but an experimental one of Node, so the module that loads it lends its own.
+  writeFileSync(service, readFileSync(service, 'utf8').replace(/(?<![.#\w])import\(/g, 'importMeta.import('));
   return licenseNotices(
     root,
     bundles.flatMap(({ metafile }) => Object.keys(metafile.inputs)),

@@ -114,7 +114,8 @@ export class OwnHosts {
   constructor(names: readonly string[], addresses: OwnAddresses) {
     this.#names = new Set([
       'localhost',
-      ...names.map((name) => hostNameOf(isIPv6(name) ? `[${name}]` : name)),
+      // The colon first, because the first call of `isIPv6` compiles a large pattern.
+      ...names.map((name) => hostNameOf(name.includes(':') && isIPv6(name) ? `[${name}]` : name)),
     ]);
     this.#addresses = addresses;
   }

@@ -1,6 +1,6 @@
 import type { Relation } from '../../relations/relation.ts';
 import { migrateDatabase, pendingMigrations, withSchema } from '../../sql/open.ts';
-import type { SchemaSession } from '../../sql/schema/steps.ts';
+import type { SchemaSession, Step } from '../../sql/schema/steps.ts';
 import { readArguments } from '../arguments.ts';
 import { type Command, type CommandIo, JSON_OPTION } from '../command.ts';
 import { counted, print, printJson } from '../terminal.ts';
@@ -55,12 +55,17 @@ async function run(argv: readonly string[], io: CommandIo): Promise<number> {
   const isUsed = relations.length > 0 || drop.length > 0;
   const tables = isUsed
     ? await withSchema(url, check ? 'look' : 'migrate', (session) =>
-        migrateTables(session, relations, { check, rewrite: args.has('--rewrite'), drop }),
+        migrateTables(session, relations, {
+          check,
+          rewrite: args.has('--rewrite'),
+          drop,
+          say: args.has('--json') ? async () => {} : (text) => print(io, text),
+        }),
       )
     : undefined;
   await (args.has('--json')
-    ? printJson(io, { applied, pending, ...(tables && { steps: tables.steps, files: tables.files }) })
-    : print(io, describeMigration(applied, pending) + (tables?.text ?? '')));
+    ? printJson(io, { applied, pending, ...tables?.report })
+    : print(io, describeMigration(applied, pending, tables?.summary ?? '')));
   return Math.max(pending.length > 0 ? PENDING : 0, tables?.code ?? 0);
 }
 
@@ -68,35 +73,41 @@ interface TableOptions {
   readonly check: boolean;
   readonly rewrite: boolean;
   readonly drop: readonly string[];
+  /** Prints what is being done. */
+  readonly say: (text: string) => Promise<void>;
 }
 
 /** Shows or makes the steps to the tables of relations. */
 async function migrateTables(
   session: SchemaSession,
   relations: readonly Relation[],
-  { check, rewrite, drop }: TableOptions,
+  { check, rewrite, drop, say }: TableOptions,
 ) {
   const { checkExitCode, describePlan, migrateRelations, planRelations } = await import(
     '../../sql/schema/migrate.ts'
   );
   if (check) {
     const plan = await planRelations(session, relations);
-    return { ...plan, files: [], code: checkExitCode(plan), text: await describePlan(session, plan) };
+    await say(await describePlan(session, plan));
+    const { length } = plan.steps;
+    const summary = length === 0 ? '' : `${counted(length, 'step is', 'steps are')} missing.\n`;
+    return { report: { ...plan, files: [] }, code: checkExitCode(plan), summary };
   }
-  const steps = await migrateRelations(session, relations, { rewrite });
+  const onStep = ({ table, what }: Step) => say(`${table}: ${what}\n`);
+  const steps = await migrateRelations(session, relations, { rewrite, onStep });
   const { dropUndeclared } = await import('../../sql/schema/drop.ts');
   const files = await dropUndeclared(session, relations, drop, process.cwd());
-  const text = [
-    ...steps.map(({ table, what }) => `${table}: ${what}\n`),
-    ...files.map((file, nth) => `Dropped ${drop[nth]}; its values are in ${file}.\n`),
-  ].join('');
-  return { steps, files, code: 0, text };
+  for (const [nth, file] of files.entries()) await say(`Dropped ${drop[nth]}; its values are in ${file}.\n`);
+  const made = counted(steps.length, 'step', 'steps');
+  const isChanged = steps.length > 0 || files.length > 0;
+  const summary = isChanged ? `The tables of relations are up to date now; made ${made}.\n` : '';
+  return { report: { steps, files }, code: 0, summary };
 }
 
-function describeMigration(applied: readonly string[], pending: readonly string[]): string {
+function describeMigration(applied: readonly string[], pending: readonly string[], tables: string): string {
   if (pending.length > 0) {
-    return `${counted(pending.length, 'migration is', 'migrations are')} missing: ${pending.join(', ')}.\n`;
+    return `${counted(pending.length, 'migration is', 'migrations are')} missing: ${pending.join(', ')}.\n${tables}`;
   }
-  if (applied.length === 0) return 'The schema is up to date; there was nothing to do.\n';
-  return `The schema is up to date now; ran ${applied.join(', ')}.\n`;
+  if (applied.length > 0) return `The schema is up to date now; ran ${applied.join(', ')}.\n${tables}`;
+  return tables === '' ? 'The schema is up to date; there was nothing to do.\n' : tables;
 }

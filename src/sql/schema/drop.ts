@@ -1,14 +1,14 @@
-import { closeSync, fsyncSync, openSync, rmSync, writeSync } from 'node:fs';
-import { join } from 'node:path';
+import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync, writeSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { codecOf } from '../../relations/codecs.ts';
 import type { ColumnType, Relation } from '../../relations/relation.ts';
 import { planRelations, requireAgreement, SchemaError } from './migrate.ts';
-import type { Loss, SchemaSession } from './steps.ts';
+import type { Loss, SchemaSession, ValueFile } from './steps.ts';
 import { type Column, declaredTables, type Engine, identifier, type Table, textLiteral } from './tables.ts';
 
 /**
  * Drops columns and tables that no longer are declared, such as `books.subtitle` or `loans`, each after its
- * values were written to `<name>.ndjson` in `folder`. Returns the paths. Fails with SchemaError before the first
+ * values were written to `<name>.ndjson` in `folder`, or `<name>-2.ndjson` if that exists. Returns the paths. Fails with SchemaError before the first
  * one if a name is declared or unknown, or if steps are left that need no loss.
  */
 export async function dropUndeclared(
@@ -34,33 +34,81 @@ export async function dropUndeclared(
       const table = declared.find((each) => name.startsWith(`${each.name}.`));
       const column = table === undefined ? undefined : name.slice(table.name.length + 1);
       const loss: Loss = { table: table?.name ?? name, column, declared: table };
-      paths.push(await dropOne(session, loss, join(folder, `${name.replaceAll(/[/\\]/g, '_')}.ndjson`)));
+      paths.push(await dropOne(session, loss, join(folder, name.replaceAll(/[/\\]/g, '_'))));
     }
     return paths;
   });
 }
 
-/** The file is complete on the disk before the loss is committed, and is removed if that fails. */
 async function dropOne(session: SchemaSession, loss: Loss, path: string): Promise<string> {
-  let file: number;
-  try {
-    file = openSync(path, 'wx', 0o600);
-  } catch (cause) {
-    throw new SchemaError(`The values cannot be written to ${path}: ${(cause as Error).message}`, { cause });
+  using file = new LossFile(path);
+  await session.drop(loss, file);
+  return file.path;
+}
+
+/** The file with the values of one loss. It has its name once it is complete on the disk. */
+class LossFile implements ValueFile {
+  /** The path of the complete file. */
+  path = '';
+  readonly #base: string;
+  readonly #partial: string;
+  #file: number | undefined;
+
+  constructor(base: string) {
+    this.#base = base;
+    this.#partial = `${base}.ndjson.partial`;
   }
-  try {
+
+  write(lines: readonly string[]): void {
     try {
-      await session.drop(loss, (lines) => {
-        writeSync(file, lines.map((line) => `${line}\n`).join(''));
-        fsyncSync(file);
-      });
-    } finally {
-      closeSync(file);
+      // Replaces the remains of a killed process.
+      this.#file ??= openSync(this.#partial, 'w', 0o600);
+      writeSync(this.#file, lines.map((line) => `${line}\n`).join(''));
+    } catch (cause) {
+      throw this.#failure(cause);
     }
-    return path;
-  } catch (error) {
-    rmSync(path);
-    throw error;
+  }
+
+  complete(): void {
+    try {
+      this.write([]);
+      if (this.#file !== undefined) fsyncSync(this.#file);
+      this.path = this.#publish();
+      syncFolder(dirname(this.path));
+    } catch (cause) {
+      throw cause instanceof SchemaError ? cause : this.#failure(cause);
+    }
+  }
+
+  /** Gives the file the first free name: an older one may have the values of an earlier loss. */
+  #publish(): string {
+    for (let nth = 1; ; nth++) {
+      const path = `${this.#base}${nth === 1 ? '' : `-${nth}`}.ndjson`;
+      if (existsSync(path)) continue;
+      renameSync(this.#partial, path);
+      return path;
+    }
+  }
+
+  #failure(cause: unknown): SchemaError {
+    const message = `The values cannot be written to ${this.#partial}: ${(cause as Error).message}`;
+    return new SchemaError(message, { cause });
+  }
+
+  /** Keeps a complete file even if the loss failed, because a failed commit may have been made. */
+  [Symbol.dispose](): void {
+    if (this.#file === undefined) return;
+    closeSync(this.#file);
+    rmSync(this.#partial, { force: true });
+  }
+}
+
+function syncFolder(path: string): void {
+  const folder = openSync(path, 'r');
+  try {
+    fsyncSync(folder);
+  } finally {
+    closeSync(folder);
   }
 }
 

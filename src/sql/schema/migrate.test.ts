@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { describe, test } from 'node:test';
 import { postgresUrl } from '../../../test/support/databases.ts';
 import { type BareDatabase, bareEngines } from '../../../test/support/relations/engines.ts';
@@ -54,6 +56,7 @@ async function filled(on: BareDatabase): Promise<SchemaSession> {
 }
 
 const all = { rewrite: true };
+const none = { kind: 'value', value: 'none' } as const;
 
 for (const [engine, open] of Object.entries(bareEngines)) {
   describe(engine, () => {
@@ -278,6 +281,27 @@ for (const [engine, open] of Object.entries(bareEngines)) {
     });
   });
 }
+
+test('a migration of SQLite plans again after another process has changed the tables', async () => {
+  await using folder = await temporaryFolder();
+  const file = join(folder.path, 'test.db');
+  using db = new DatabaseSync(file);
+  using other = new DatabaseSync(file);
+  const session = sqliteSession(db);
+  await prepareRelations(session, towns([name]), 'additive');
+  const changed = towns([{ ...name, was: undefined, nullable: false, default: none }, cost], {
+    indexes: [['name']],
+  });
+  const seen: string[] = [];
+  const made = await migrateRelations(session, changed, {
+    rewrite: true,
+    async onStep({ what }) {
+      if (seen.push(what) === 1) await migrateRelations(sqliteSession(other), changed, all);
+    },
+  });
+  assert.deepEqual([seen.length, made], [1, []], 'the other process has made all steps');
+  assert.equal(checkExitCode(await planRelations(session, changed)), 0);
+});
 
 test('an index of PostgreSQL whose build failed is dropped and made anew', {
   skip: bareEngines.postgres === undefined,

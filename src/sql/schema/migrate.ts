@@ -66,7 +66,7 @@ export interface MigrateOptions {
   /** Whether to make steps that write a table anew. */
   readonly rewrite: boolean;
   /** Called before each step. */
-  readonly onStep?: (step: Step) => void;
+  readonly onStep?: (step: Step) => MaybePromise<void>;
 }
 
 /**
@@ -79,14 +79,17 @@ export async function migrateRelations(
   relations: readonly Relation[],
   options: MigrateOptions,
 ): Promise<readonly Step[]> {
-  return session.exclusively(() => makeSteps(session, relations, options));
+  const made: Step[] = [];
+  await session.exclusively(() => makeSteps(session, relations, options, made));
+  return made;
 }
 
 async function makeSteps(
   session: SchemaSession,
   relations: readonly Relation[],
   { rewrite, onStep }: MigrateOptions,
-): Promise<readonly Step[]> {
+  made: Step[],
+): Promise<void> {
   const { steps } = await planRelations(session, relations);
   const allowed: readonly StepClass[] = ['additive', 'checked', ...(rewrite ? (['rewriting'] as const) : [])];
   for (const { table, what, obstacle, ...step } of steps) {
@@ -98,11 +101,11 @@ async function makeSteps(
   }
   if (steps.some(({ breaksOthers }) => breaksOthers)) await requireAgreement(session, relations);
   for (const step of steps) {
-    onStep?.(step);
+    await onStep?.(step);
     for (const violation of step.violations) await requireNone(session, step, violation);
     await session.apply(step);
+    made.push(step);
   }
-  return steps;
 }
 
 /** Fails with SchemaError while other processes would fail without what a step takes away. */

@@ -4,9 +4,10 @@ import { withMigrationLock } from '../postgres/migrate.ts';
 import { type Connection, isLocked, isTransient, type Row } from '../postgres-pool/connection.ts';
 import { diffTables } from './diff.ts';
 import { lossQuery } from './drop.ts';
+import { SchemaError } from './migrate.ts';
 import { readPostgresCatalogue } from './postgres-catalogue.ts';
 import { planPostgres } from './postgres-plan.ts';
-import type { Loss, SchemaSession, Step } from './steps.ts';
+import type { Loss, SchemaSession, Step, ValueFile } from './steps.ts';
 import { fingerprintOf, identifier, textLiteral } from './tables.ts';
 
 /**
@@ -14,6 +15,10 @@ import { fingerprintOf, identifier, textLiteral } from './tables.ts';
  * it gives up soon and tries again.
  */
 const LOCK_TIMEOUT = 2_000;
+/** The limit for statements that make nobody wait while they wait, such as for old transactions to end. */
+const PATIENT_TIMEOUT = 600_000;
+const PATIENT =
+  /^(?:CREATE (?:UNIQUE )?INDEX CONCURRENTLY|DROP INDEX CONCURRENTLY|ALTER TABLE .* VALIDATE CONSTRAINT)/;
 /** Attempts to get a lock, and the pause after each, in milliseconds. */
 const ATTEMPTS = 30;
 const PAUSE = 500;
@@ -41,7 +46,7 @@ export function postgresSession(connection: Connection): SchemaSession {
       return `${running} other relations and would fail after this. Start all processes with this declaration first, or stop the others.`;
     },
     exclusively: (work) => withMigrationLock(connection, async () => work()),
-    drop: (loss, write) => withLimits(connection, () => drop(connection, loss, write)),
+    drop: (loss, file) => withLimits(connection, () => drop(connection, loss, file)),
     apply: (step) => withLimits(connection, () => apply(connection, step)),
   };
 }
@@ -66,6 +71,8 @@ async function withLimits<T>(connection: Connection, work: () => Promise<T>): Pr
 
 async function apply(connection: Connection, { table, sql, fill }: Step): Promise<void> {
   for (const [nth, text] of sql.entries()) {
+    const limit = PATIENT.test(text) ? PATIENT_TIMEOUT : LOCK_TIMEOUT;
+    await connection.run({ text: `SELECT set_config('lock_timeout', $1, false)` }, [String(limit)]);
     await retried(connection, text);
     if (fill?.after === nth + 1) await fillColumn(connection, table, fill.column, fill.value);
   }
@@ -78,7 +85,12 @@ async function retried(connection: Connection, text: string): Promise<void> {
       await connection.run({ text }, undefined);
       return;
     } catch (error) {
-      if (attempt === ATTEMPTS || !(isLocked(error) || isTransient(error))) throw error;
+      if (!(isLocked(error) || isTransient(error))) throw error;
+      if (attempt === ATTEMPTS)
+        throw new SchemaError(
+          `Another transaction keeps its lock on the table for too long. End it, or run the migration again when it has ended; what was done stays done. The statement that waited: ${text}`,
+          { cause: error },
+        );
       await sleep(PAUSE);
     }
   }
@@ -88,11 +100,7 @@ async function retried(connection: Connection, text: string): Promise<void> {
 const FETCHED = 1_000;
 
 /** Locks out writers until the end; the drop itself waits for readers. */
-async function drop(
-  connection: Connection,
-  loss: Loss,
-  write: (lines: readonly string[]) => void,
-): Promise<void> {
+async function drop(connection: Connection, loss: Loss, file: ValueFile): Promise<void> {
   const current = (await readPostgresCatalogue(connection)).find(({ name }) => name === loss.table);
   if (current === undefined) return;
   const run = (text: string) => connection.run({ text }, undefined);
@@ -103,8 +111,9 @@ async function drop(
     for (;;) {
       const rows = await connection.run({ text: `FETCH ${FETCHED} FROM lost` }, undefined);
       if (rows.length === 0) break;
-      write(rows.map(([line]) => String(line)));
+      file.write(rows.map(([line]) => String(line)));
     }
+    file.complete();
     await run('CLOSE lost');
     const { column } = loss;
     await run(

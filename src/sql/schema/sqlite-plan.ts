@@ -60,7 +60,7 @@ interface ExistingDiff extends TableDiff<SqliteTable> {
 
 function changeSteps(diff: ExistingDiff): readonly Step[] {
   const { table, changes } = diff;
-  const rest = changes.filter(({ is }) => is !== 'rename table' && is !== 'rename column');
+  const rest = changes.filter(isMade);
   if (rest.length === 0) return [];
   const added = rest.flatMap((change) => (change.is === 'add column' ? [change.column] : []));
   const simple = rest.map((change) => simpleSteps(table, change, rest));
@@ -189,7 +189,7 @@ function rebuildSteps({ table, current, changes, obstacle }: ExistingDiff): read
   }
   if (current.obstacle !== undefined) problems.push(`the table has to be made anew, and ${current.obstacle}`);
   return [
-    step(table.name, `make the table anew to ${changes.map(describe).join(', ')}`, {
+    step(table.name, `make the table anew to ${changes.filter(isMade).map(describe).join(', ')}`, {
       class: 'rewriting',
       isRebuild: true,
       breaksOthers: true,
@@ -262,6 +262,11 @@ function keepSequence(table: string, name: string): readonly string[] {
     `INSERT INTO sqlite_sequence (name, seq) SELECT ${literal(name)}, 0 WHERE NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = ${literal(name)})`,
     `UPDATE sqlite_sequence SET seq = max(seq, coalesce((SELECT seq FROM sqlite_sequence WHERE name = ${literal(table)}), 0)) WHERE name = ${literal(name)}`,
   ];
+}
+
+/** Whether a rebuild makes the change; renames are steps of their own. */
+function isMade({ is }: Change): boolean {
+  return is !== 'rename table' && is !== 'rename column';
 }
 
 /** Describes a change in a plan. */

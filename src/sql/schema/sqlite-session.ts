@@ -1,8 +1,10 @@
 import type { DatabaseSync } from 'node:sqlite';
+import type { MaybePromise } from '../../core/scheduler.ts';
 import { SQLITE_BASE64 } from '../../relations/codecs.ts';
 import { isServed, runningService } from '../sqlite/service-lock.ts';
 import { diffTables } from './diff.ts';
 import { lossQuery } from './drop.ts';
+import { SchemaError } from './migrate.ts';
 import { readSqliteCatalogue } from './sqlite-catalogue.ts';
 import { planSqlite, rebuildScript } from './sqlite-plan.ts';
 import type { SchemaSession } from './steps.ts';
@@ -15,11 +17,27 @@ export function sqliteSession(db: DatabaseSync): SchemaSession {
     statement.setReturnArrays(true);
     return statement.all() as unknown as readonly (readonly unknown[])[];
   };
+  /** The version of the schema that the last plan or step saw. */
+  let known: unknown;
+  /** Runs `work` in a transaction, unless another process has changed the tables since the plan. */
+  const changing = (work: () => void) => {
+    inTransaction(db, () => {
+      if (schemaVersion(db) !== known) throw new TablesChanged('Other processes keep changing the tables');
+      work();
+    });
+    known = schemaVersion(db);
+  };
   return {
     engine: 'sqlite',
     plan(declared) {
-      const diff = diffTables(declared, readSqliteCatalogue(db));
-      return { steps: planSqlite(diff), undeclared: diff.undeclared };
+      db.exec('BEGIN');
+      try {
+        known = schemaVersion(db);
+        const diff = diffTables(declared, readSqliteCatalogue(db));
+        return { steps: planSqlite(diff), undeclared: diff.undeclared };
+      } finally {
+        db.exec('COMMIT');
+      }
     },
     rows,
     rowsOf(table) {
@@ -30,19 +48,20 @@ export function sqliteSession(db: DatabaseSync): SchemaSession {
       const path = db.location();
       return path !== null && isServed(path) ? `${runningService(path)} Stop it first.` : undefined;
     },
-    exclusively: (work) => work(),
-    drop(loss, write) {
+    exclusively: (work) => retriedIfChanged(work),
+    drop(loss, file) {
       db.function(SQLITE_BASE64.name, { deterministic: true }, SQLITE_BASE64.call);
       const current = readSqliteCatalogue(db).find(({ name }) => name === loss.table);
       if (current === undefined) return;
-      rebuild(db, () => {
+      rebuild(db, changing, () => {
         let lines: string[] = [];
         for (const [line] of iterate(db, lossQuery('sqlite', current, loss))) {
           if (lines.push(String(line)) < WRITTEN) continue;
-          write(lines);
+          file.write(lines);
           lines = [];
         }
-        write(lines);
+        file.write(lines);
+        file.complete();
         const { declared, column } = loss;
         db.exec(
           column === undefined || declared === undefined
@@ -53,26 +72,47 @@ export function sqliteSession(db: DatabaseSync): SchemaSession {
     },
     apply({ sql, isRebuild }) {
       for (const text of sql) {
-        if (isRebuild === true) rebuild(db, () => db.exec(text));
-        else inTransaction(db, () => db.exec(text));
+        if (isRebuild === true) rebuild(db, changing, () => db.exec(text));
+        else changing(() => db.exec(text));
       }
     },
   };
+}
+
+/** Another process has changed the tables since they were compared with the declaration. */
+class TablesChanged extends SchemaError {}
+
+function schemaVersion(db: DatabaseSync): unknown {
+  return db.prepare('PRAGMA schema_version').get()?.schema_version;
+}
+
+/** Runs `work`, which plans, again after another process has changed the tables. */
+function retriedIfChanged<T>(work: () => MaybePromise<T>, attempts = 10): MaybePromise<T> {
+  const retry = (error: unknown) => {
+    if (!(error instanceof TablesChanged) || attempts === 1) throw error;
+    return retriedIfChanged(work, attempts - 1);
+  };
+  try {
+    const result = work();
+    return result instanceof Promise ? result.catch(retry) : result;
+  } catch (error) {
+    return retry(error);
+  }
 }
 
 /** Rows that a drop writes to its file at a time. */
 const WRITTEN = 1_000;
 
 /**
- * Replaces or drops a table in one transaction without foreign keys, which would delete the rows of other tables with the old
- * table, and with `legacy_alter_table`, so that the rename does not change what refers to the table. Neither
+ * Replaces or drops a table in one transaction without foreign keys, which would delete the rows of other
+ * tables with the old table, and with `legacy_alter_table`, so that the rename does not change what refers to the table. Neither
  * can change within a transaction.
  */
-function rebuild(db: DatabaseSync, work: () => void): void {
+function rebuild(db: DatabaseSync, changing: (work: () => void) => void, work: () => void): void {
   const [enforced] = Object.values(db.prepare('PRAGMA foreign_keys').get() ?? {});
   db.exec('PRAGMA foreign_keys = OFF; PRAGMA legacy_alter_table = ON');
   try {
-    inTransaction(db, () => {
+    changing(() => {
       const before = brokenReferences(db);
       work();
       const broken = brokenReferences(db) - before;

@@ -66,6 +66,13 @@ export interface Loss {
   readonly declared: DeclaredTable | undefined;
 }
 
+/** The rows of a loss as JSON, some at a time. */
+export interface ValueFile {
+  write(lines: readonly string[]): void;
+  /** Called once, after all rows and before the loss is committed. */
+  complete(): void;
+}
+
 /** What a migration needs of an engine: one connection that no other migration has. */
 export interface SchemaSession {
   readonly engine: Engine;
@@ -77,11 +84,8 @@ export interface SchemaSession {
   conflict(fingerprint: number): MaybePromise<string | undefined>;
   /** Runs `work` while no other process migrates the database. */
   exclusively<T>(work: () => MaybePromise<T>): MaybePromise<T>;
-  /**
-   * Drops a column, or a table if no column is given, in one transaction that first gives `write` its rows as
-   * JSON, some at a time.
-   */
-  drop(loss: Loss, write: (lines: readonly string[]) => void): MaybePromise<void>;
+  /** Drops a column, or a table if no column is given, in one transaction that first completes its file. */
+  drop(loss: Loss, file: ValueFile): MaybePromise<void>;
   /** Makes a step. A failure leaves the step undone, or done in a part that the next plan continues. */
   apply(step: Step): MaybePromise<void>;
 }

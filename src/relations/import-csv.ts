@@ -1,30 +1,41 @@
-import { didYouMean, quote } from '../core/text.ts';
 import {
   type EntryReader,
   entryOf,
   ImportError,
   invalidUtf8,
-  MAX_LINE,
+  type ReadFields,
+  type RecordFormat,
   type TakeEntry,
   tooLong,
 } from './import-readers.ts';
-import { USER_FIELDS } from './lists.ts';
+
+/** The fields of a record. An empty one is '' if it was quoted, otherwise undefined. */
+type Fields = readonly (string | undefined)[];
 
 /**
  * Reads CSV whose first record names the columns. A malformed record fails alone: reading resumes at the next
  * line, so an unclosed quote costs one line.
  */
-export class CsvReader implements EntryReader {
+export class CsvReader<Row> implements EntryReader<Row> {
+  readonly #format: RecordFormat<Row>;
   readonly #record = new CsvRecord();
   /** The text of an incomplete record. */
   #begun = '';
   #line = 1;
-  #columns: CsvColumns | undefined;
+  /** Reads the fields of a record; undefined before the header. */
+  #read: ReadFields<Row> | undefined;
+  /** Number of columns. */
+  #count = 0;
   /** Whether to skip the rest of a malformed line. */
   #isSkipping = false;
 
-  push(text: string, take: TakeEntry): void {
+  constructor(format: RecordFormat<Row>) {
+    this.#format = format;
+  }
+
+  push(text: string, take: TakeEntry<Row>): void {
     let rest = text;
+    const { maxLine } = this.#format;
     let at = 0;
     /** The next quote at or after `at`. */
     let quote = rest.indexOf('"');
@@ -48,7 +59,7 @@ export class CsvReader implements EntryReader {
       }
       const read = this.#record.read(rest, at);
       const end = typeof read === 'object' && 'end' in read ? read.end : undefined;
-      if (end !== undefined && this.#begun.length + end - at <= MAX_LINE) {
+      if (end !== undefined && this.#begun.length + end - at <= maxLine) {
         const raw = this.#begun + rest.slice(at, end);
         this.#begun = '';
         this.#takeRecord(this.#record.take(), raw.length, take);
@@ -58,7 +69,7 @@ export class CsvReader implements EntryReader {
       }
       this.#begun += rest.slice(at);
       if (typeof read === 'object' && 'wrong' in read) this.#refuse(read.wrong, take);
-      else if (this.#begun.length > MAX_LINE) take(tooLong(this.#line));
+      else if (this.#begun.length > maxLine) take(tooLong(this.#line, maxLine));
       else return;
       // The lines after the first line of the record are read again.
       rest = this.#restart();
@@ -67,7 +78,7 @@ export class CsvReader implements EntryReader {
     }
   }
 
-  end(take: TakeEntry): void {
+  end(take: TakeEntry<Row>): void {
     while (this.#begun !== '') {
       const wrong = this.#record.end();
       if (wrong === undefined) {
@@ -77,7 +88,7 @@ export class CsvReader implements EntryReader {
       this.#refuse(wrong, take);
       this.push(this.#restart(), take);
     }
-    if (this.#columns === undefined)
+    if (this.#read === undefined)
       throw new ImportError('INVALID_IMPORT', 'The first line does not name the columns');
   }
 
@@ -91,32 +102,45 @@ export class CsvReader implements EntryReader {
   }
 
   /** `length` is the length of the record's text, with or without its line end. */
-  #takeRecord(fields: readonly string[], length: number, take: TakeEntry): void {
+  #takeRecord(fields: Fields, length: number, take: TakeEntry<Row>): void {
     const line = this.#line;
-    const [first = ''] = fields;
-    // A blank line.
-    if (fields.length === 1 && first.trim() === '' && length <= first.length + 2) return;
-    if (this.#columns === undefined) {
-      this.#columns = readColumns(fields);
-      return;
-    }
-    const { name, email, count } = this.#columns;
-    if (length > MAX_LINE) take(tooLong(line));
-    else if (!fields.every((field) => field.isWellFormed())) take(invalidUtf8(line));
-    else if (fields.length !== count) this.#refuse(`it has ${fields.length} fields, not ${count}`, take);
-    else take(entryOf(line, { name: fields[name], email: fields[email] }));
+    if (fields.length === 1 && this.#isBlank(fields[0], length)) return;
+    const { maxLine } = this.#format;
+    if (this.#read === undefined) {
+      this.#count = fields.length;
+      this.#read = this.#format.readHeader(fields.map((name = '') => name.trim()));
+    } else if (length > maxLine) take(tooLong(line, maxLine));
+    else if (!fields.every((field) => field === undefined || field.isWellFormed())) take(invalidUtf8(line));
+    else if (fields.length !== this.#count)
+      this.#refuse(`it has ${fields.length} fields, not ${this.#count}`, take);
+    else take(entryOf(line, this.#read(fields), lengthOf(fields)));
   }
 
-  #refuse(problem: string, take: TakeEntry): void {
+  /** Whether the only field of a record is a blank line. Of one column, blanks are values. */
+  #isBlank(field: string | undefined, length: number): boolean {
+    if (field === undefined) return true;
+    return this.#count !== 1 && field.trim() === '' && length <= field.length + 2;
+  }
+
+  #refuse(problem: string, take: TakeEntry<Row>): void {
     const reason = `The line cannot be read: ${problem}`;
-    if (this.#columns === undefined) throw new ImportError('INVALID_IMPORT', reason, this.#line);
+    if (this.#read === undefined) throw new ImportError('INVALID_IMPORT', reason, this.#line);
     take({ line: this.#line, code: 'MALFORMED_CSV', reason });
   }
 }
 
-function splitLine(text: string, start: number, end: number): readonly string[] {
+function splitLine(text: string, start: number, end: number): Fields {
   const isCrLf = end > start && text[end - 1] === '\r';
-  return text.slice(start, isCrLf ? end - 1 : end).split(',');
+  const fields: (string | undefined)[] = text.slice(start, isCrLf ? end - 1 : end).split(',');
+  for (let i = 0; i < fields.length; i++) if (fields[i] === '') fields[i] = undefined;
+  return fields;
+}
+
+/** Length of the fields, which is the same however the text is divided. */
+function lengthOf(fields: Fields): number {
+  let length = fields.length;
+  for (const field of fields) length += field?.length ?? 0;
+  return length;
 }
 
 function lineFeeds(text: string): number {
@@ -130,7 +154,7 @@ const QUOTE = '"';
 const BREAK = /[,\n"]/g;
 
 /** The result of a read: the end of the record, a syntax error, or more text is needed. */
-type ReadRecord = { readonly end: number } | { readonly wrong: string } | 'incomplete';
+type Scanned = { readonly end: number } | { readonly wrong: string } | 'incomplete';
 
 /**
  * Reads CSV records (RFC 4180) one after the other from a text in chunks. Scans each character once, however
@@ -138,9 +162,11 @@ type ReadRecord = { readonly end: number } | { readonly wrong: string } | 'incom
  * may be quoted, with quotes doubled inside. Nothing is trimmed or converted.
  */
 class CsvRecord {
-  #fields: string[] = [];
+  #fields: (string | undefined)[] = [];
   /** The current field. */
   #value = '';
+  /** Whether the current field is quoted. */
+  #isQuoted = false;
   /**
    * The parser's state: before a field, in an unquoted or quoted one, after a quote in a quoted one, or after
    * that and a CR.
@@ -148,13 +174,14 @@ class CsvRecord {
   #place: 'before' | 'plain' | 'quoted' | 'quote' | 'cr' = 'before';
 
   /** Continues in `text` at `at`. */
-  read(text: string, at: number): ReadRecord {
+  read(text: string, at: number): Scanned {
     let i = at;
     while (i < text.length) {
       switch (this.#place) {
         case 'before':
-          this.#place = text[i] === QUOTE ? 'quoted' : 'plain';
-          if (this.#place === 'quoted') i++;
+          this.#isQuoted = text[i] === QUOTE;
+          this.#place = this.#isQuoted ? 'quoted' : 'plain';
+          if (this.#isQuoted) i++;
           break;
         case 'plain': {
           BREAK.lastIndex = i;
@@ -205,7 +232,7 @@ class CsvRecord {
   }
 
   /** The fields of the finished record; starts the next one. */
-  take(): readonly string[] {
+  take(): Fields {
     const fields = this.#fields;
     this.reset();
     return fields;
@@ -215,51 +242,21 @@ class CsvRecord {
   reset(): void {
     this.#fields = [];
     this.#value = '';
+    this.#isQuoted = false;
     this.#place = 'before';
   }
 
   #endField(): void {
-    this.#fields.push(this.#value);
+    this.#fields.push(this.#value === '' && !this.#isQuoted ? undefined : this.#value);
     this.#value = '';
+    this.#isQuoted = false;
     this.#place = 'before';
   }
 
   /** The CR of a CRLF is not part of the field. */
-  #endPlain(end: number): ReadRecord {
+  #endPlain(end: number): Scanned {
     if (this.#value.endsWith('\r')) this.#value = this.#value.slice(0, -1);
     this.#endField();
     return { end };
   }
-}
-
-/** The column numbers of a user's fields. */
-interface CsvColumns {
-  readonly name: number;
-  readonly email: number;
-  readonly count: number;
-}
-
-/**
- * Reads the header of a CSV: `name` and `email` in any order and case. Ignores `id`, which exports contain.
- * Throws ImportError.
- */
-function readColumns(header: readonly string[]): CsvColumns {
-  const names = header.map((name) => name.trim().toLowerCase());
-  const known: readonly string[] = USER_FIELDS;
-  const unknown = names.find((name) => !known.includes(name));
-  if (unknown !== undefined) {
-    throw wrong(
-      `There is no column ${quote(unknown)}${didYouMean(unknown, known)}; there are id, name and email`,
-    );
-  }
-  const twice = names.find((name, i) => names.indexOf(name) !== i);
-  if (twice !== undefined) throw wrong(`The column ${quote(twice)} occurs twice`);
-  for (const needed of ['name', 'email']) {
-    if (!names.includes(needed)) throw wrong(`The first line does not name the column ${quote(needed)}`);
-  }
-  return { name: names.indexOf('name'), email: names.indexOf('email'), count: names.length };
-}
-
-function wrong(problem: string): ImportError {
-  return new ImportError('INVALID_IMPORT', problem, 1);
 }

@@ -2,14 +2,24 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { EntrySource, entryReader, type ImportFormat } from './import.ts';
-import { type ImportEntry, LineDecoder, MAX_LINE } from './import-readers.ts';
+import { type ImportEntry, LineDecoder } from './import-readers.ts';
+import type { NewUser } from './user.ts';
+import { userImports } from './user-stores.ts';
+
+type Entry = ImportEntry<NewUser>;
+
+const target = userImports({
+  importUsers: () => assert.fail('nothing is stored'),
+  importAll: () => assert.fail('nothing is stored'),
+});
+const MAX_LINE = target.maxLine;
 
 /** The lines that a format finds in bytes that come in parts of the given sizes, over and over. */
 function read(format: ImportFormat, bytes: Uint8Array, sizes: readonly number[] = [bytes.length]) {
-  const entries: ImportEntry[] = [];
-  const take = (entry: ImportEntry) => void entries.push(entry);
+  const entries: Entry[] = [];
+  const take = (entry: Entry) => void entries.push(entry);
   const decoder = new LineDecoder();
-  const reader = entryReader(format);
+  const reader = entryReader(format, target);
   for (let at = 0, nth = 0; at < bytes.length; nth++) {
     const end = at + Math.max(1, sizes[nth % sizes.length] ?? 1);
     reader.push(decoder.decode(bytes.subarray(at, end)), take);
@@ -21,8 +31,8 @@ function read(format: ImportFormat, bytes: Uint8Array, sizes: readonly number[] 
 }
 
 const bytesOf = (text: string) => Buffer.from(text);
-const summary = (entries: readonly ImportEntry[]) =>
-  entries.map((entry) => ('user' in entry ? [entry.line, entry.user.name] : [entry.line, entry.code]));
+const summary = (entries: readonly Entry[]) =>
+  entries.map((entry) => ('row' in entry ? [entry.line, entry.row.name] : [entry.line, entry.code]));
 
 /** Texts with everything that a format gives a meaning to, of any length of UTF-8. */
 const name = fc
@@ -84,7 +94,7 @@ for (const [title, [format, write]] of Object.entries(WRITERS)) {
       fc.property(users, sizes, (given, cuts) => {
         const entries = read(format, bytesOf(write(given)), cuts);
         assert.deepEqual(
-          entries.map((entry) => ('user' in entry ? entry.user : entry)),
+          entries.map((entry) => ('row' in entry ? entry.row : entry)),
           given,
         );
         for (const [i, { line }] of entries.entries()) assert.ok(line > (entries[i - 1]?.line ?? 0));
@@ -222,8 +232,8 @@ test('single bytes are gathered until something may end, and none is lost', () =
   };
   for (const [format, text] of Object.entries(texts)) {
     const names: string[] = [];
-    const take = (entry: ImportEntry) => void names.push('user' in entry ? entry.user.name : entry.code);
-    const source = new EntrySource(format as ImportFormat, 1_000);
+    const take = (entry: Entry) => void names.push('row' in entry ? entry.row.name : entry.code);
+    const source = new EntrySource(format as ImportFormat, target, 1_000);
     const bytes = bytesOf(text);
     const half = bytes.indexOf('b@x');
     for (const byte of bytes.subarray(0, half)) source.push(Uint8Array.of(byte), take);

@@ -2,39 +2,59 @@ import { isUtf8 } from 'node:buffer';
 import { HttpProblem, parseJsonText } from '@portico/transport';
 import type { ErrorCode } from '../core/error-codes.ts';
 import { ExpectedError } from '../core/errors.ts';
-import { type NewUser, readNewUser, userProblem } from './user.ts';
 
-/** A line of an import: a user, or the reason for its refusal. */
-export type ImportEntry = GoodLine | BadLine;
+/** A line of an import: a row, or the reason for its refusal. */
+export type ImportEntry<Row> = GoodLine<Row> | BadLine;
 
-export interface GoodLine {
+export interface GoodLine<Row> {
   /** The line on which it begins, from 1; in a JSON array, the number of the element. */
   readonly line: number;
-  readonly user: NewUser;
+  readonly row: Row;
+  /** Length of its text. */
+  readonly size: number;
 }
 
-export interface BadLine {
-  readonly line: number;
+/** Why a line is refused. */
+export interface Refusal {
   readonly code: ErrorCode;
   readonly reason: string;
+  /** Its faults with their places, if there can be several. */
+  readonly errors?: readonly object[];
+}
+
+export type BadLine = { readonly line: number } & Refusal;
+
+/** What a record contains. */
+export type ReadRecord<Row> = { readonly row: Row } | Refusal;
+
+/** Reads the fields of a CSV record. An empty field is '' if it was quoted, otherwise undefined. */
+export type ReadFields<Row> = (fields: readonly (string | undefined)[]) => ReadRecord<Row>;
+
+/** How the records of an import become rows. */
+export interface RecordFormat<Row> {
+  /** What the rows are called, such as `users`. */
+  readonly name: string;
+  /** Maximum length of a line, in UTF-16 code units; at least the size of a single create. */
+  readonly maxLine: number;
+  /** Reads a parsed JSON record. */
+  read(record: unknown): ReadRecord<Row>;
+  /** Reads the header of a CSV. Throws ImportError. */
+  readHeader(names: readonly string[]): ReadFields<Row>;
 }
 
 /** Receives the lines of an import in order. */
-export type TakeEntry = (entry: ImportEntry) => void;
+export type TakeEntry<Row> = (entry: ImportEntry<Row>) => void;
 
 /** Reads the lines of one format from a text in chunks of any size. */
-export interface EntryReader {
+export interface EntryReader<Row> {
   /** Throws ImportError for an error that makes the rest unreadable. */
-  push(text: string, take: TakeEntry): void;
+  push(text: string, take: TakeEntry<Row>): void;
   /** Reads the remaining text. Throws ImportError. */
-  end(take: TakeEntry): void;
+  end(take: TakeEntry<Row>): void;
 }
 
-/** Maximum length of a line, in UTF-16 code units; at least the size of a single create. */
-export const MAX_LINE = 64 * 1024;
-
-export function tooLong(line: number): BadLine {
-  return { line, code: 'LINE_TOO_LONG', reason: `The line is longer than ${MAX_LINE} characters` };
+export function tooLong(line: number, maxLine: number): BadLine {
+  return { line, code: 'LINE_TOO_LONG', reason: `The line is longer than ${maxLine} characters` };
 }
 
 /**
@@ -130,14 +150,19 @@ function decodedLine(bytes: Buffer): string {
 }
 
 /** Reads NDJSON: a JSON object per line. Blank lines are counted and skipped. */
-export class LinesReader implements EntryReader {
+export class LinesReader<Row> implements EntryReader<Row> {
+  readonly #format: RecordFormat<Row>;
   /** The beginning of an incomplete line. */
   #begun = '';
   #line = 1;
   /** Whether to skip the rest of a line that is too long. */
   #isSkipping = false;
 
-  push(text: string, take: TakeEntry): void {
+  constructor(format: RecordFormat<Row>) {
+    this.#format = format;
+  }
+
+  push(text: string, take: TakeEntry<Row>): void {
     let start = 0;
     for (;;) {
       const end = text.indexOf('\n', start);
@@ -147,25 +172,27 @@ export class LinesReader implements EntryReader {
     }
     if (this.#isSkipping) return;
     this.#begun += text.slice(start);
-    if (this.#begun.length <= MAX_LINE) return;
-    take(tooLong(this.#line));
+    const { maxLine } = this.#format;
+    if (this.#begun.length <= maxLine) return;
+    take(tooLong(this.#line, maxLine));
     this.#begun = '';
     this.#isSkipping = true;
   }
 
-  end(take: TakeEntry): void {
+  end(take: TakeEntry<Row>): void {
     this.#endLine('', take);
   }
 
-  #endLine(rest: string, take: TakeEntry): void {
+  #endLine(rest: string, take: TakeEntry<Row>): void {
     const text = this.#begun === '' ? rest : this.#begun + rest;
     const isSkipped = this.#isSkipping;
     const line = this.#line++;
     this.#begun = '';
     this.#isSkipping = false;
     if (isSkipped) return;
-    if (text.length > MAX_LINE) take(tooLong(line));
-    else if (text.trim() !== '') take(entryOfJson(line, text));
+    const { maxLine } = this.#format;
+    if (text.length > maxLine) take(tooLong(line, maxLine));
+    else if (text.trim() !== '') take(entryOfJson(this.#format, line, text));
   }
 }
 
@@ -175,7 +202,8 @@ const COMMA = 0x2c;
 const CLOSING_BRACKET = 0x5d;
 
 /** Reads the elements of a JSON array. A malformed element fails alone if its brackets are balanced. */
-export class ArrayReader implements EntryReader {
+export class ArrayReader<Row> implements EntryReader<Row> {
+  readonly #format: RecordFormat<Row>;
   /** Text that is not an element yet. */
   #text = '';
   /** How far `#text` has been scanned. */
@@ -185,14 +213,18 @@ export class ArrayReader implements EntryReader {
   #nth = 1;
   #state: 'before' | 'inside' | 'behind' = 'before';
 
-  push(text: string, take: TakeEntry): void {
+  constructor(format: RecordFormat<Row>) {
+    this.#format = format;
+  }
+
+  push(text: string, take: TakeEntry<Row>): void {
     this.#text += text;
     if (this.#state === 'before') this.#open();
     if (this.#state === 'inside') this.#read(take);
     if (this.#state === 'behind') this.#close();
   }
 
-  end(_take: TakeEntry): void {
+  end(_take: TakeEntry<Row>): void {
     if (this.#state !== 'behind') throw broken('the array does not end', this.#nth);
   }
 
@@ -200,7 +232,7 @@ export class ArrayReader implements EntryReader {
     const begun = this.#text.trimStart();
     this.#text = begun;
     if (begun === '') return;
-    if (!begun.startsWith('[')) throw broken('it is not a JSON array of users');
+    if (!begun.startsWith('[')) throw broken(`it is not a JSON array of ${this.#format.name}`);
     this.#text = begun.slice(1);
     this.#state = 'inside';
   }
@@ -210,7 +242,7 @@ export class ArrayReader implements EntryReader {
     this.#text = '';
   }
 
-  #read(take: TakeEntry): void {
+  #read(take: TakeEntry<Row>): void {
     const text = this.#text;
     let start = 0;
     let i = this.#at;
@@ -235,19 +267,20 @@ export class ArrayReader implements EntryReader {
     this.#text = text.slice(start);
     // A chunk may end after the backslash of an escape; scanning then resumes in the next chunk.
     this.#at = i - start;
-    if (this.#state === 'inside' && this.#text.length > MAX_LINE) {
+    const { maxLine } = this.#format;
+    if (this.#state === 'inside' && this.#text.length > maxLine) {
       throw new ImportError(
         'LINE_TOO_LONG',
-        `An element is longer than ${MAX_LINE} characters, or not closed`,
+        `An element is longer than ${maxLine} characters, or not closed`,
         this.#nth,
       );
     }
   }
 
-  #take(element: string, isLast: boolean, take: TakeEntry): void {
+  #take(element: string, isLast: boolean, take: TakeEntry<Row>): void {
     // Only an empty array has nothing before its end.
     if (isLast && this.#nth === 1 && element.trim() === '') return;
-    take(entryOfJson(this.#nth++, element));
+    take(entryOfJson(this.#format, this.#nth++, element));
   }
 }
 
@@ -256,23 +289,21 @@ function broken(what: string, line?: number): ImportError {
 }
 
 /** The entry of a line of JSON, validated like the body of a create. */
-function entryOfJson(line: number, text: string): ImportEntry {
+function entryOfJson<Row>(format: RecordFormat<Row>, line: number, text: string): ImportEntry<Row> {
   if (!text.isWellFormed()) return invalidUtf8(line);
   try {
-    return entryOf(line, parseJsonText(text));
+    return entryOf(line, format.read(parseJsonText(text)), text.length);
   } catch (error) {
     if (!(error instanceof HttpProblem)) throw error;
     return { line, code: error.code as ErrorCode, reason: error.message };
   }
 }
 
-/** The entry of a parsed line. */
-export function entryOf(line: number, value: unknown): ImportEntry {
-  const user = readNewUser(value);
-  if (user !== undefined) return { line, user };
-  return { line, code: 'INVALID_USER', reason: userProblem(value) };
+/** The entry of a record; `size` is the length of its text. */
+export function entryOf<Row>(line: number, record: ReadRecord<Row>, size: number): ImportEntry<Row> {
+  return 'row' in record ? { line, row: record.row, size } : { line, ...record };
 }
 
-export function invalidUtf8(line: number): ImportEntry {
+export function invalidUtf8(line: number): BadLine {
   return { line, code: 'INVALID_UTF8', reason: 'The line is not valid UTF-8' };
 }

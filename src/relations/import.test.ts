@@ -1,17 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as nextTick } from 'node:timers/promises';
-import {
-  IMPORT_BATCH,
-  ImportBeginning,
-  type ImportOutcome,
-  type ImportRequest,
-  importUsers,
-} from './import.ts';
+import { IMPORT_BATCH, ImportBeginning, type ImportOutcome, importLines } from './import.ts';
 import { ImportError } from './import-readers.ts';
 import type { NewUser } from './user.ts';
+import { userImports } from './user-stores.ts';
 
 const LINES = 500;
+const users = { identify: ({ name, email }: NewUser) => `${name}\0${email}` };
 /** Chunks that may be read before reading has to stop: a batch is stored, another one waits. */
 const MOST = (2 * IMPORT_BATCH) / LINES + 2;
 
@@ -22,7 +18,7 @@ function setUp({ chunks = Number.POSITIVE_INFINITY, end = () => {} } = {}) {
   const waiting: (() => void)[] = [];
   let read = 0;
   let next = 0;
-  const users: ImportRequest['users'] = {
+  const target = userImports({
     importUsers(batch) {
       batches.push(batch);
       const { promise, resolve } = Promise.withResolvers<readonly number[]>();
@@ -30,7 +26,7 @@ function setUp({ chunks = Number.POSITIVE_INFINITY, end = () => {} } = {}) {
       return promise;
     },
     importAll: () => assert.fail('it is not one transaction'),
-  };
+  });
   async function* source() {
     for (; read < chunks; read++) {
       await nextTick();
@@ -38,9 +34,9 @@ function setUp({ chunks = Number.POSITIVE_INFINITY, end = () => {} } = {}) {
     }
     end();
   }
-  const request = { users, chunks: source(), format: 'ndjson' } as const;
+  const request = { target, chunks: source(), format: 'ndjson' } as const;
   return {
-    outcomes: importUsers(request),
+    outcomes: importLines(request),
     batches,
     read: () => read,
     /** Ends the oldest write. */
@@ -60,7 +56,7 @@ test('reading stops while a batch is stored and another one waits', async () => 
   assert.ok(before <= MOST, `${before} chunks were read`);
   store();
   const { value = [] } = await first;
-  assert.deepEqual((value as readonly ImportOutcome[])[0], { line: 1, id: 1 });
+  assert.deepEqual((value as readonly ImportOutcome<number>[])[0], { line: 1, id: 1 });
   // Nobody takes more: one batch is on its way, and nothing is read.
   await settle();
   assert.equal(batches.length, 2);
@@ -76,7 +72,7 @@ test('what came before a source failed is stored, in order, and then it is told'
       throw new ImportError('INVALID_IMPORT', 'broken off');
     },
   });
-  const stored: ImportOutcome[] = [];
+  const stored: ImportOutcome<number>[] = [];
   const all = (async () => {
     for await (const batch of outcomes) stored.push(...batch);
   })();
@@ -95,16 +91,17 @@ test('what came before a source failed is stored, in order, and then it is told'
 test('a beginning is the same however its lines come in batches, and another one is refused', () => {
   const entries = Array.from({ length: 9 }, (_, i) => ({
     line: i + 1,
-    user: { name: `n${i}`, email: 'e@x' },
+    row: { name: `n${i}`, email: 'e@x' },
+    size: 10,
   }));
-  const whole = new ImportBeginning({ line: 0, digest: undefined });
+  const whole = new ImportBeginning({ line: 0, digest: undefined }, users);
   const digest = whole.extend(entries);
-  const inParts = new ImportBeginning({ line: 0, digest: undefined });
+  const inParts = new ImportBeginning({ line: 0, digest: undefined }, users);
   inParts.extend(entries.slice(0, 4));
   assert.equal(inParts.extend(entries.slice(4)), digest);
 
-  const other = { line: 1, user: { name: 'other', email: 'e@x' } };
-  const again = new ImportBeginning({ line: 9, digest });
+  const other = { line: 1, row: { name: 'other', email: 'e@x' }, size: 10 };
+  const again = new ImportBeginning({ line: 9, digest }, users);
   assert.ok(again.passes(other));
   assert.throws(() => again.requireSame(), { code: 'IMPORT_KEY_REUSED' });
 });

@@ -11,17 +11,40 @@ import {
   ImportError,
   LineDecoder,
   LinesReader,
+  type RecordFormat,
+  type Refusal,
   type TakeEntry,
 } from './import-readers.ts';
 import type { NewUser } from './user.ts';
-import type { DatabaseUserStore } from './user-stores.ts';
 
-/** The outcome of a line: the id of its user, or the reason for its refusal. */
-export type ImportOutcome = { readonly line: number; readonly id: number } | BadLine;
+/** The outcome of a line: the id of its row, or the reason for its refusal. */
+export type ImportOutcome<Id> = { readonly line: number; readonly id: Id } | BadLine;
+
+/** The outcome of storing a row: its id, or the reason for its refusal. */
+type Stored<Id> = { readonly id: Id } | Refusal;
+
+/** The destination of an import. */
+export interface ImportTarget<Row, Id> extends RecordFormat<Row> {
+  /** Rows per commit: few enough to hold SQLite's single writer for a few milliseconds. */
+  readonly batchRows: number;
+  /** Maximum number of rows in one transaction, which are held in memory. */
+  readonly maxRows: number;
+  /** A text that differs for rows with different contents. */
+  identify(row: Row): string;
+  /** Stores rows in order and in one commit; each succeeds or fails alone. */
+  store(rows: readonly Row[], checkpoint?: ImportCheckpoint): Promise<readonly Stored<Id>[]>;
+  /** Stores all rows or none. If some are refused, at least the first of them has its refusal. */
+  storeAll(rows: readonly Row[], checkpoint?: ImportCheckpoint): Promise<WholeStored<Id>>;
+}
+
+/** The outcome of storing all rows or none: their ids, or the refused rows by their index. */
+type WholeStored<Id> =
+  | { readonly ids: readonly Id[] }
+  | { readonly refused: readonly (readonly [index: number, refusal: Refusal])[] };
 
 /** An import and its destination. */
-export interface ImportRequest {
-  readonly users: Pick<DatabaseUserStore, 'importUsers' | 'importAll'>;
+export interface ImportRequest<Row, Id> {
+  readonly target: ImportTarget<Row, Id>;
   readonly chunks: AsyncIterable<Uint8Array>;
   readonly format: ImportFormat;
   /** Maximum number of bytes; default no limit. */
@@ -38,28 +61,36 @@ export interface ImportRequest {
  * Throws ImportError, StoreUnavailableError, or the error of the source, after the preceding lines are
  * stored.
  */
-export async function* importUsers(request: ImportRequest): AsyncGenerator<readonly ImportOutcome[]> {
-  const { users, chunks, format, maxBytes = Number.POSITIVE_INFINITY, position } = request;
-  const source = new EntrySource(format, maxBytes);
+export async function* importLines<Row, Id>(
+  request: ImportRequest<Row, Id>,
+): AsyncGenerator<readonly ImportOutcome<Id>[]> {
+  const { target, chunks, format, maxBytes = Number.POSITIVE_INFINITY, position } = request;
+  const source = new EntrySource(format, target, maxBytes);
   const iterator = chunks[Symbol.asyncIterator]();
-  const beginning = position && new ImportBeginning(position);
+  const beginning = position && new ImportBeginning(position, target);
   let from = position?.line ?? 0;
-  let waiting: ImportEntry[] = [];
+  let waiting: ImportEntry<Row>[] = [];
+  /** Length of the waiting lines. */
+  let size = 0;
   let failure: unknown;
-  const take = (entry: ImportEntry) => {
-    if (beginning?.passes(entry) !== true) waiting.push(entry);
+  const take = (entry: ImportEntry<Row>) => {
+    if (beginning?.passes(entry) === true) return;
+    waiting.push(entry);
+    size += sizeOf(entry);
   };
 
   /** Stores the waiting lines, up to a batch. */
-  function storeNext(): Promise<readonly ImportOutcome[]> | undefined {
+  function storeNext(): Promise<readonly ImportOutcome<Id>[]> | undefined {
     if (waiting.length === 0) return undefined;
-    const batch = waiting.slice(0, IMPORT_BATCH);
-    waiting = waiting.slice(IMPORT_BATCH);
+    const count = batchOf(waiting, target.batchRows);
+    const batch = waiting.slice(0, count);
+    waiting = waiting.slice(count);
+    for (const entry of batch) size -= sizeOf(entry);
     const to = batch.at(-1)?.line ?? from;
     const checkpoint = position &&
       beginning && { key: position.key, from, to, digest: beginning.extend(batch) };
     from = to;
-    return handled(storeBatch(users, batch, checkpoint));
+    return handled(storeBatch(target, batch, checkpoint));
   }
 
   /** Reads one chunk; resolves to whether there was one. */
@@ -74,11 +105,11 @@ export async function* importUsers(request: ImportRequest): AsyncGenerator<reado
   }
 
   let reading: Promise<boolean> | undefined = handled(readNext());
-  let storing: Promise<readonly ImportOutcome[]> | undefined;
+  let storing: Promise<readonly ImportOutcome<Id>[]> | undefined;
   for (;;) {
     storing ??= storeNext();
-    const reads =
-      reading !== undefined && waiting.length < IMPORT_BATCH ? [reading.then(isRead, failed)] : [];
+    const isFull = waiting.length >= target.batchRows || size >= BATCH_SIZE;
+    const reads = reading !== undefined && !isFull ? [reading.then(isRead, failed)] : [];
     if (storing === undefined && reads.length === 0) break;
     const event = await Promise.race([...reads, ...(storing === undefined ? [] : [storing])]);
     if (event === true) reading = handled(readNext());
@@ -106,43 +137,52 @@ function handled<T>(promise: Promise<T>): Promise<T> {
   return promise;
 }
 
-async function storeBatch(
-  users: ImportRequest['users'],
-  batch: readonly ImportEntry[],
+/** Maximum length of the lines of a batch of more than one line. */
+const BATCH_SIZE = 1024 * 1024;
+
+function sizeOf<Row>(entry: ImportEntry<Row>): number {
+  return isGood(entry) ? entry.size : 0;
+}
+
+/** The number of entries that fit a batch, at least one. */
+function batchOf<Row>(entries: readonly ImportEntry<Row>[], maxRows: number): number {
+  let size = 0;
+  const end = entries.slice(0, maxRows).findIndex((entry) => {
+    size += sizeOf(entry);
+    return size > BATCH_SIZE;
+  });
+  return end === -1 ? maxRows : Math.max(1, end);
+}
+
+async function storeBatch<Row, Id>(
+  target: ImportTarget<Row, Id>,
+  batch: readonly ImportEntry<Row>[],
   checkpoint: ImportCheckpoint | undefined,
-): Promise<readonly ImportOutcome[]> {
-  const good = batch.filter(isGood);
-  const isNothing = good.length === 0 && checkpoint === undefined;
-  const ids = isNothing
-    ? []
-    : await users.importUsers(
-        good.map(({ user }) => user),
-        checkpoint,
-      );
+): Promise<readonly ImportOutcome<Id>[]> {
+  const rows = batch.filter(isGood).map(({ row }) => row);
+  const stored = rows.length === 0 && checkpoint === undefined ? [] : await target.store(rows, checkpoint);
   let nth = 0;
   return batch.map((entry) => {
     if (!isGood(entry)) return entry;
-    const id = ids[nth++];
-    return id === undefined ? emailTakenOn(entry.line) : { line: entry.line, id };
+    const outcome = stored[nth++];
+    if (outcome === undefined) throw new Error('a stored row has no outcome');
+    return { line: entry.line, ...outcome };
   });
 }
 
-function isGood(entry: ImportEntry): entry is GoodLine {
-  return 'user' in entry;
-}
-
-/** The refusal of a line whose email another user has. */
-function emailTakenOn(line: number): BadLine {
-  return { line, code: 'EMAIL_TAKEN', reason: 'Another user has this email' };
+function isGood<Row>(entry: ImportEntry<Row>): entry is GoodLine<Row> {
+  return 'row' in entry;
 }
 
 /**
  * Stores all lines of an import in one transaction, or none. Resolves to the outcomes of all lines, or of the
- * refused ones only. Fails as `importUsers` does, and with ImportError if the transaction would be too large.
+ * refused ones only. Fails as `importLines` does, and with ImportError if the transaction would be too large.
  */
-export async function importTransaction(request: ImportRequest): Promise<readonly ImportOutcome[]> {
-  const { users, position } = request;
-  const beginning = position && new ImportBeginning(position);
+export async function importTransaction<Row, Id>(
+  request: ImportRequest<Row, Id>,
+): Promise<readonly ImportOutcome<Id>[]> {
+  const { target, position } = request;
+  const beginning = position && new ImportBeginning(position, target);
   const entries = await readEntries(request, beginning);
   const refused = entries.filter((entry): entry is BadLine => !isGood(entry));
   if (refused.length > 0) return refused;
@@ -151,25 +191,30 @@ export async function importTransaction(request: ImportRequest): Promise<readonl
   if (last === undefined) return [];
   const checkpoint = position &&
     beginning && { key: position.key, from: position.line, to: last, digest: beginning.extend(entries) };
-  const stored = await users.importAll(
-    good.map(({ user }) => user),
+  const stored = await target.storeAll(
+    good.map(({ row }) => row),
     checkpoint,
   );
-  if ('taken' in stored) return [emailTakenOn(good[stored.taken]?.line ?? last)];
-  return good.map(({ line }, i) => ({ line, id: stored.ids[i] ?? 0 }));
+  const lineOf = (index: number) => good[index]?.line ?? last;
+  if ('refused' in stored) return stored.refused.map(([i, refusal]) => ({ line: lineOf(i), ...refusal }));
+  return stored.ids.map((id, i) => ({ line: lineOf(i), id }));
 }
 
-async function readEntries(
-  { chunks, format, maxBytes = Number.POSITIVE_INFINITY }: ImportRequest,
-  beginning: ImportBeginning | undefined,
-): Promise<readonly ImportEntry[]> {
-  const source = new EntrySource(format, Math.min(maxBytes, MAX_TRANSACTION.bytes));
-  const entries: ImportEntry[] = [];
-  const take = (entry: ImportEntry) => {
+async function readEntries<Row, Id>(
+  { target, chunks, format, maxBytes = Number.POSITIVE_INFINITY }: ImportRequest<Row, Id>,
+  beginning: ImportBeginning<Row> | undefined,
+): Promise<readonly ImportEntry<Row>[]> {
+  const source = new EntrySource(format, target, Math.min(maxBytes, MAX_TRANSACTION));
+  const entries: ImportEntry<Row>[] = [];
+  const take = (entry: ImportEntry<Row>) => {
     if (beginning?.passes(entry) === true) return;
-    if (entries.push(entry) <= MAX_TRANSACTION.users) return;
-    const most = MAX_TRANSACTION.users.toLocaleString('en-US');
-    throw new ImportError('IMPORT_TOO_LARGE', `One transaction takes at most ${most} users`, entry.line);
+    if (entries.push(entry) <= target.maxRows) return;
+    const most = target.maxRows.toLocaleString('en-US');
+    throw new ImportError(
+      'IMPORT_TOO_LARGE',
+      `One transaction takes at most ${most} ${target.name}`,
+      entry.line,
+    );
   };
   for await (const chunk of chunks) source.push(chunk, take);
   source.end(take);
@@ -177,14 +222,14 @@ async function readEntries(
   return entries;
 }
 
-/** Users per commit of an import: few enough to hold SQLite's single writer for a few milliseconds. */
+/** Users per commit of an import. */
 export const IMPORT_BATCH = 2_000;
 
-/**
- * Maximum size of an import in one transaction, which is held in memory and whose commit holds SQLite's
- * single writer.
- */
-const MAX_TRANSACTION = { users: 50_000, bytes: 16 * 1024 * 1024 } as const;
+/** Users of an import in one transaction, whose commit holds SQLite's single writer. */
+export const MAX_TRANSACTION_ROWS = 50_000;
+
+/** Maximum size of an import in one transaction, which is held in memory, in bytes. */
+const MAX_TRANSACTION = 16 * 1024 * 1024;
 
 /** Time for which positions are kept, in milliseconds: 30 days. */
 export const IMPORT_KEPT = 30 * 24 * 3_600_000;
@@ -201,22 +246,22 @@ const ENDS: Readonly<Record<ImportFormat, readonly string[]>> = {
 };
 
 /** Turns the bytes of an import into entries, up to a size limit. */
-export class EntrySource {
+export class EntrySource<Row> {
   readonly #decoder = new LineDecoder();
-  readonly #reader;
+  readonly #reader: EntryReader<Row>;
   readonly #ends: readonly string[];
   readonly #maxBytes: number;
   readonly #gathered = new GrowingBuffer();
   #bytes = 0;
 
-  constructor(format: ImportFormat, maxBytes: number) {
+  constructor(format: ImportFormat, records: RecordFormat<Row>, maxBytes: number) {
     this.#ends = ENDS[format];
-    this.#reader = entryReader(format);
+    this.#reader = entryReader(format, records);
     this.#maxBytes = maxBytes;
   }
 
   /** Throws ImportError for an error that makes the rest unreadable. */
-  push(chunk: Uint8Array, take: TakeEntry): void {
+  push(chunk: Uint8Array, take: TakeEntry<Row>): void {
     this.#bytes += chunk.length;
     if (this.#bytes > this.#maxBytes) {
       throw new ImportError('IMPORT_TOO_LARGE', `The import is larger than ${this.#maxBytes} bytes`);
@@ -229,7 +274,7 @@ export class EntrySource {
   }
 
   /** Throws ImportError. */
-  end(take: TakeEntry): void {
+  end(take: TakeEntry<Row>): void {
     this.#reader.push(this.#decoder.decode(this.#gathered.take()) + this.#decoder.end(), take);
     this.#reader.end(take);
   }
@@ -250,9 +295,9 @@ export class EntrySource {
 export type ImportFormat = 'ndjson' | 'csv' | 'array';
 
 /** Creates the reader of a format. */
-export function entryReader(format: ImportFormat): EntryReader {
-  if (format === 'csv') return new CsvReader();
-  return format === 'array' ? new ArrayReader() : new LinesReader();
+export function entryReader<Row>(format: ImportFormat, records: RecordFormat<Row>): EntryReader<Row> {
+  if (format === 'csv') return new CsvReader(records);
+  return format === 'array' ? new ArrayReader(records) : new LinesReader(records);
 }
 
 /** The index of the first user with the email of an earlier one; undefined if there is none. */
@@ -291,27 +336,28 @@ export interface ImportCheckpoint {
 
 /**
  * Checks that a resumed import begins with the lines already stored under its key; otherwise lines that were
- * never stored would be skipped. It hashes the users, and the codes of refused lines, independently of the
- * format.
+ * never stored would be skipped. It hashes the contents of rows, and the codes of refused lines.
  */
-export class ImportBeginning {
+export class ImportBeginning<Row> {
   readonly #position: ImportPosition;
+  readonly #target: Pick<ImportTarget<Row, unknown>, 'identify'>;
   readonly #hash = createHash('sha256');
   #isSame = false;
 
-  constructor(position: ImportPosition) {
+  constructor(position: ImportPosition, target: Pick<ImportTarget<Row, unknown>, 'identify'>) {
     this.#position = position;
+    this.#target = target;
   }
 
   /**
    * Adds the next line; returns whether it was stored before. Throws ImportError if the stored lines differ.
    */
-  passes(entry: ImportEntry): boolean {
+  passes(entry: ImportEntry<Row>): boolean {
     if (entry.line > this.#position.line) {
       this.requireSame();
       return false;
     }
-    this.#hash.update(textOf(entry));
+    this.#hash.update(this.#textOf(entry));
     return true;
   }
 
@@ -330,14 +376,14 @@ export class ImportBeginning {
   }
 
   /** Adds lines that are about to be stored; returns the digest up to the last of them. */
-  extend(entries: readonly ImportEntry[]): string {
-    this.#hash.update(entries.map(textOf).join(''));
+  extend(entries: readonly ImportEntry<Row>[]): string {
+    this.#hash.update(entries.map((entry) => this.#textOf(entry)).join(''));
     return this.#hash.copy().digest('hex');
   }
-}
 
-/** NUL separates the parts, since names and emails cannot contain it. */
-function textOf(entry: ImportEntry): string {
-  if (!('user' in entry)) return `${entry.line}\0${entry.code}\0`;
-  return `${entry.line}\0${entry.user.name}\0${entry.user.email}\0`;
+  /** NUL separates the parts, which cannot contain it. */
+  #textOf(entry: ImportEntry<Row>): string {
+    const content = isGood(entry) ? this.#target.identify(entry.row) : entry.code;
+    return `${entry.line}\0${content}\0`;
+  }
 }

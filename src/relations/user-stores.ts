@@ -1,7 +1,15 @@
 import { type MaybePromise, whenReady } from '../core/scheduler.ts';
+import { didYouMean, quote } from '../core/text.ts';
 import type { LocalUserFeed } from './events.ts';
-import type { ImportCheckpoint, ImportPosition } from './import.ts';
-import { type UserFormat, type UserLists, type UserPage, userPages } from './lists.ts';
+import {
+  IMPORT_BATCH,
+  type ImportCheckpoint,
+  type ImportPosition,
+  type ImportTarget,
+  MAX_TRANSACTION_ROWS,
+} from './import.ts';
+import { ImportError, type ReadFields, type ReadRecord, type Refusal } from './import-readers.ts';
+import { USER_FIELDS, type UserFormat, type UserLists, type UserPage, userPages } from './lists.ts';
 import type { RowStore } from './rows/rows.ts';
 import {
   type ChangeOutcome,
@@ -124,6 +132,70 @@ interface StoredUser extends NewUser {
 
 function toUser({ id, name, email }: StoredUser): User {
   return { id: String(id), name, email };
+}
+
+/** Imports of users. */
+export function userImports(
+  users: Pick<DatabaseUserStore, 'importUsers' | 'importAll'>,
+): ImportTarget<NewUser, number> {
+  return {
+    name: 'users',
+    maxLine: MAX_LINE,
+    batchRows: IMPORT_BATCH,
+    maxRows: MAX_TRANSACTION_ROWS,
+    read: readRecord,
+    readHeader,
+    identify: ({ name, email }) => `${name}\0${email}`,
+    async store(rows, checkpoint) {
+      const ids = await users.importUsers(rows, checkpoint);
+      return rows.map((_, i) => {
+        const id = ids[i];
+        return id === undefined ? EMAIL_TAKEN : { id };
+      });
+    },
+    async storeAll(rows, checkpoint) {
+      const stored = await users.importAll(rows, checkpoint);
+      return 'taken' in stored ? { refused: [[stored.taken, EMAIL_TAKEN]] } : stored;
+    },
+  };
+}
+
+/** Maximum length of a line of an import, in UTF-16 code units; at least the size of a single create. */
+const MAX_LINE = 64 * 1024;
+
+/** The refusal of a line whose email another user has. */
+const EMAIL_TAKEN: Refusal = { code: 'EMAIL_TAKEN', reason: 'Another user has this email' };
+
+/** Validates a record like the body of a create. */
+function readRecord(record: unknown): ReadRecord<NewUser> {
+  const row = readNewUser(record);
+  return row === undefined ? { code: 'INVALID_USER', reason: userProblem(record) } : { row };
+}
+
+/**
+ * Reads the header of a CSV: `name` and `email` in any order and case. Ignores `id`, which exports contain.
+ * Throws ImportError.
+ */
+function readHeader(header: readonly string[]): ReadFields<NewUser> {
+  const names = header.map((name) => name.toLowerCase());
+  const known: readonly string[] = USER_FIELDS;
+  const unknown = names.find((name) => !known.includes(name));
+  if (unknown !== undefined) {
+    throw wrong(
+      `There is no column ${quote(unknown)}${didYouMean(unknown, known)}; there are id, name and email`,
+    );
+  }
+  const twice = names.find((name, i) => names.indexOf(name) !== i);
+  if (twice !== undefined) throw wrong(`The column ${quote(twice)} occurs twice`);
+  for (const needed of ['name', 'email']) {
+    if (!names.includes(needed)) throw wrong(`The first line does not name the column ${quote(needed)}`);
+  }
+  const [name, email] = [names.indexOf('name'), names.indexOf('email')];
+  return (fields) => readRecord({ name: fields[name] ?? '', email: fields[email] ?? '' });
+}
+
+function wrong(problem: string): ImportError {
+  return new ImportError('INVALID_IMPORT', problem, 1);
 }
 
 /** Users in memory, initially the two of the contract (CONTRACT.md#graphql-user). */

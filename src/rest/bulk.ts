@@ -8,12 +8,13 @@ import { requestFields } from '../core/trace.ts';
 import {
   type ImportFormat,
   type ImportOutcome,
+  type ImportPosition,
   type ImportRequest,
+  type ImportTarget,
+  importLines,
   importTransaction,
-  importUsers,
 } from '../relations/import.ts';
 import { type BadLine, ImportError } from '../relations/import-readers.ts';
-import type { DatabaseUserStore } from '../relations/user-stores.ts';
 import { idempotencyKey } from './messages.ts';
 
 /** Maximum concurrent imports; each holds a few megabytes at most, unless it is one transaction. */
@@ -27,21 +28,39 @@ const STATUS: Readonly<Record<ImportError['code'], number>> = {
   IMPORT_KEY_REUSED: 422,
 };
 
-/** Options of imports. */
-export interface ImportOptions {
-  readonly users: DatabaseUserStore;
+/** The bounds of the imports of a door. */
+export interface ImportLimits {
   /** Largest import in bytes. */
   readonly maxImportBytes: number;
   /** Bounds the memory of imports in one transaction. */
   readonly bodyBudget: BodyBudget;
+  /** Bounds the number of imports. */
+  readonly places: BodyBudget;
+}
+
+/** The bound on concurrent imports of a door. */
+export function importPlaces(): BodyBudget {
+  return new BodyBudget({ max: MAX_IMPORTS });
+}
+
+/** The imports of one kind of rows. */
+export interface Imports<Row, Id> {
+  /** The destination of a request. */
+  target(ctx: RequestContext): ImportTarget<Row, Id>;
+  /** The name under which an import with a key is recorded. */
+  keyOf(key: string): string;
+  /** Starts or resumes an import of that name. */
+  begin(name: string): Promise<ImportPosition>;
+  /** The members of a report that name a stored row. */
+  idMember(id: Id): string;
 }
 
 /** Answers an import, which it reads from `ctx.stream`. */
 type Importer = (ctx: RequestContext, asked: AskedImport) => Promise<Reply>;
 
-/** POST /users with many users, read line by line; the reply reports on each line. */
-export function importer({ users, maxImportBytes, bodyBudget }: ImportOptions): Importer {
-  const places = new BodyBudget({ max: MAX_IMPORTS });
+/** POST of many rows, read line by line; the reply reports on each line. */
+export function importer<Row, Id>(imports: Imports<Row, Id>, limits: ImportLimits): Importer {
+  const { maxImportBytes, bodyBudget, places } = limits;
   return async (ctx, asked) => {
     if (Number(ctx.headers['content-length'] ?? 0) > maxImportBytes) {
       throw problemOf(
@@ -52,20 +71,23 @@ export function importer({ users, maxImportBytes, bodyBudget }: ImportOptions): 
       places,
       memory: asked.isWhole ? bodyBudget : undefined,
     });
-    const key = idempotencyKey(ctx);
-    const position =
-      key === undefined ? undefined : { key, ...(await running.stored(users.beginImport(key))) };
-    const request = {
-      users: {
-        importUsers: (...given) => running.stored(users.importUsers(...given)),
-        importAll: (...given) => running.stored(users.importAll(...given)),
+    const given = idempotencyKey(ctx);
+    const key = given === undefined ? undefined : imports.keyOf(given);
+    const position = key === undefined ? undefined : { key, ...(await running.stored(imports.begin(key))) };
+    const target = imports.target(ctx);
+    const request: ImportRequest<Row, Id> = {
+      target: {
+        ...target,
+        store: (...given) => running.stored(target.store(...given)),
+        storeAll: (...given) => running.stored(target.storeAll(...given)),
       },
       chunks: running.chunks(),
       format: asked.format,
       maxBytes: maxImportBytes,
       position,
-    } satisfies ImportRequest;
-    return asked.isWhole ? whole(request, asked) : lineByLine(request, asked, ctx);
+    };
+    const report = new ImportReport<Id>(asked.isMinimal, imports.idMember);
+    return asked.isWhole ? whole(request, asked, report) : lineByLine(request, asked, report, ctx);
   };
 }
 
@@ -177,9 +199,13 @@ class RunningImport {
  * Waits for the first stored lines before it begins the reply, so that an earlier failure is an ordinary
  * refusal.
  */
-async function lineByLine(request: ImportRequest, asked: AskedImport, ctx: RequestContext): Promise<Reply> {
-  const report = new ImportReport(asked.isMinimal);
-  const outcomes = importUsers(request);
+async function lineByLine<Row, Id>(
+  request: ImportRequest<Row, Id>,
+  asked: AskedImport,
+  report: ImportReport<Id>,
+  ctx: RequestContext,
+): Promise<Reply> {
+  const outcomes = importLines(request);
   const first = await outcomes.next().catch((error: unknown) => {
     throw problemOf(error);
   });
@@ -199,21 +225,31 @@ async function lineByLine(request: ImportRequest, asked: AskedImport, ctx: Reque
   return reply(asked, text());
 }
 
-async function whole(request: ImportRequest, asked: AskedImport): Promise<Reply> {
+async function whole<Row, Id>(
+  request: ImportRequest<Row, Id>,
+  asked: AskedImport,
+  report: ImportReport<Id>,
+): Promise<Reply> {
   const outcomes = await importTransaction(request).catch((error: unknown) => {
     throw problemOf(error);
   });
-  const report = new ImportReport(asked.isMinimal);
   const text = report.lines(outcomes) + report.end(request.position?.line ?? 0);
   const refused = outcomes.find(isRefused);
   if (refused === undefined) return reply(asked, text);
   // Nothing is stored; the status and the code are those of the first refused line.
   const { headers, ...rest } = reply(asked, text);
-  const status = refused.code === 'EMAIL_TAKEN' ? 409 : 400;
+  const status = CONFLICTS.has(refused.code) ? 409 : 400;
   return { ...rest, status, headers: { ...headers, 'x-error-code': refused.code } };
 }
 
-function isRefused(outcome: ImportOutcome): outcome is BadLine {
+/** The codes of lines that constraints refuse. */
+const CONFLICTS: ReadonlySet<string> = new Set([
+  'EMAIL_TAKEN',
+  'TAKEN',
+  'REFERENCE_MISSING',
+] satisfies ErrorCode[]);
+
+function isRefused<Id>(outcome: ImportOutcome<Id>): outcome is BadLine {
   return !('id' in outcome);
 }
 
@@ -238,22 +274,24 @@ function stopOf(error: unknown, ctx: RequestContext): string {
 }
 
 /** Writes the report of an import: a line of JSON for each imported line, and the totals in the last one. */
-class ImportReport {
+class ImportReport<Id> {
   readonly #isMinimal: boolean;
+  readonly #idMember: (id: Id) => string;
   #created = 0;
   #refused = 0;
 
   /** `isMinimal` omits the lines that were stored. */
-  constructor(isMinimal: boolean) {
+  constructor(isMinimal: boolean, idMember: (id: Id) => string) {
     this.#isMinimal = isMinimal;
+    this.#idMember = idMember;
   }
 
-  lines(outcomes: readonly ImportOutcome[]): string {
+  lines(outcomes: readonly ImportOutcome<Id>[]): string {
     let text = '';
     for (const outcome of outcomes) {
       if ('id' in outcome) {
         this.#created++;
-        if (!this.#isMinimal) text += `{"line":${outcome.line},"id":${outcome.id}}\n`;
+        if (!this.#isMinimal) text += `{"line":${outcome.line},${this.#idMember(outcome.id)}}\n`;
       } else {
         this.#refused++;
         text += `${JSON.stringify(outcome)}\n`;

@@ -12,9 +12,10 @@ import { preferences } from '../core/negotiation.ts';
 import { type MaybePromise, whenReady } from '../core/scheduler.ts';
 import { didYouMean, quote } from '../core/text.ts';
 import { invalidParameter } from '../relations/rows/conditions.ts';
+import { conflictFaults, listedFaults, toldFaults } from '../relations/rows/faults.ts';
+import { importKey, rowImports } from '../relations/rows/import-rows.ts';
 import { readColumns } from '../relations/rows/row-lists.ts';
 import {
-  type RowConflict,
   type RowFault,
   RowFormat,
   type RowKey,
@@ -24,6 +25,7 @@ import {
   type StoredRow,
 } from '../relations/rows/rows.ts';
 import type { WriteCondition } from '../relations/user.ts';
+import { askedImport, type ImportLimits, importer } from './bulk.ts';
 import {
   createKey,
   isConditional,
@@ -38,7 +40,7 @@ import {
 import { listOf, type RelationListOptions } from './relation-lists.ts';
 
 /** Options of the endpoints. */
-interface RelationEndpointOptions extends Guards, RelationListOptions {
+interface RelationEndpointOptions extends Guards, RelationListOptions, ImportLimits {
   /** Whether writes to a row need a condition. */
   readonly requireIfMatch: boolean;
   /** How long the outcome of a create with a key is kept, in hours. */
@@ -59,20 +61,43 @@ export function relationEndpoints(store: RowStore, options: RelationEndpointOpti
   const behind = (need: Permission, endpoint: Endpoint) =>
     guarded(endpoint, options, (policy, ctx) => policy.authorize(ctx, need, name));
   const reading = (handle: Endpoint['handle']) => behind('read', { bodyLimit: 0, handle });
-  const writing = (handle: Endpoint['handle']) =>
+  const writing = (handle: Endpoint['handle'], body?: NonNullable<Endpoint['body']>) =>
     behind('write', {
       bodyLimit: BODY_LIMIT,
+      ...(body === undefined ? {} : { body }),
       authorize: (ctx) => refuseCrossSite(ctx, options.cors),
       handle: (ctx) => refusingConflicts(() => handle(ctx)),
     });
+  const importRows = rowImporter(store, options);
   return {
     list: reading(listOf(store, options)),
-    create: writing((ctx) => rows.create(ctx)),
+    create: writing(
+      (ctx) => {
+        const asked = askedImport(ctx);
+        return asked === undefined ? rows.create(ctx) : importRows(ctx, asked);
+      },
+      (request) => (askedImport(request) === undefined ? 'buffer' : 'stream'),
+    ),
     read: reading((ctx) => rows.read(ctx)),
     change: writing((ctx) => rows.change(ctx)),
     put: writing((ctx) => rows.put(ctx)),
     remove: writing((ctx) => rows.remove(ctx)),
   } satisfies Record<string, Endpoint>;
+}
+
+/** POST /books with many rows, one per line. */
+function rowImporter(store: RowStore, limits: ImportLimits) {
+  const { relation } = store;
+  const format = new RowFormat(relation);
+  return importer(
+    {
+      target: (ctx) => rowImports(store, ctx.caller?.name),
+      keyOf: (key) => importKey(relation, key),
+      begin: (name) => store.beginImport(name),
+      idMember: (key) => `"key":${format.keyJson(key)}`,
+    },
+    limits,
+  );
 }
 
 /** Answers requests for the rows of a relation. */
@@ -263,17 +288,8 @@ const CHANGED_MEANWHILE = new HttpProblem(
   'The row has been changed since, or is there already; read it again',
 );
 
-/** How many faults a refusal lists, and how many its message has. */
-const MAX_FAULTS = { listed: 100, told: 3 } as const;
-
 function invalidRow(faults: readonly RowFault[]): HttpProblem {
-  return new HttpProblem(400, 'INVALID_ROW', told(faults), { reasons: faults.slice(0, MAX_FAULTS.listed) });
-}
-
-function told(faults: readonly RowFault[]): string {
-  const first = faults.slice(0, MAX_FAULTS.told).map(({ detail }) => detail);
-  const more = faults.length - first.length;
-  return `${first.join('; ')}${more > 0 ? `; and ${more} more` : ''}`;
+  return new HttpProblem(400, 'INVALID_ROW', toldFaults(faults), { reasons: listedFaults(faults) });
 }
 
 /** Turns the refusal of a write by constraints into a 409 with all of them. */
@@ -284,23 +300,9 @@ async function refusingConflicts(write: () => MaybePromise<Reply>): Promise<Repl
     if (!(error instanceof RowsRefusedError)) throw error;
     const { code, conflicts } = error;
     const isArray = conflicts.some(({ row }) => row > 0);
-    const faults = conflicts.flatMap((conflict) => faultsOf(conflict, isArray ? `#/${conflict.row}` : '#'));
-    throw new HttpProblem(409, code, told(faults), { reasons: faults, cause: error });
+    const faults = conflicts.flatMap((conflict) =>
+      conflictFaults(conflict, isArray ? `#/${conflict.row}` : '#'),
+    );
+    throw new HttpProblem(409, code, toldFaults(faults), { reasons: faults, cause: error });
   }
-}
-
-/** The faults of a conflict: one for each of its columns. */
-function faultsOf(conflict: RowConflict, at: string): readonly RowFault[] {
-  if (conflict.code === 'REFERENCED') {
-    const { by } = conflict;
-    const whose = by === undefined ? 'of other relations' : `of ${by}`;
-    return [{ detail: `rows ${whose} refer to this row`, pointer: at }];
-  }
-  const { columns } = conflict;
-  const named = columns.join(' and ');
-  const detail =
-    conflict.code === 'TAKEN'
-      ? `another row has the same ${named}`
-      : `${conflict.to} has no row with this key (${named})`;
-  return columns.map((column) => ({ detail, pointer: `${at}/${column}` }));
 }

@@ -9,6 +9,7 @@ import type { UserEventFeed } from '../relations/events.ts';
 import type { Relation } from '../relations/relation.ts';
 import type { RowStore, RowStores } from '../relations/rows/rows.ts';
 import type { DatabaseUserStore } from '../relations/user-stores.ts';
+import { importPlaces } from './bulk.ts';
 import { changeReplies } from './change-feed.ts';
 import { allowedOf, JSON_TYPE, methodNotAllowed, NO_ROUTE, restErrorsWith } from './messages.ts';
 import { userEndpoints } from './users.ts';
@@ -57,14 +58,14 @@ export const rest: FastifyPluginAsync<RestOptions> = async (
   const policy = await pluginPolicy(app, api);
   const cors = corsPolicy(pages);
   const bodyBudget = BodyBudget.of(app);
+  const imports = { maxImportBytes, bodyBudget, places: importPlaces() };
   const { list, read, create, update, remove } = userEndpoints({
     users,
     bodyLimit: maxBodyBytes,
     prefix: app.prefix,
     requireIfMatch,
     idempotencyHours,
-    maxImportBytes,
-    bodyBudget,
+    ...imports,
     changes: feed && changeReplies({ feed, maxStreams, policy, cors }),
     policy,
     cors,
@@ -93,6 +94,7 @@ export const rest: FastifyPluginAsync<RestOptions> = async (
       prefix: app.prefix,
       requireIfMatch,
       idempotencyHours,
+      ...imports,
       policy,
       cors,
       relations: relationsOf(relations, users.rows),

@@ -20,7 +20,8 @@ import {
   readUserId,
   type WriteCondition,
 } from '../relations/user.ts';
-import { askedImport, type ImportOptions, importer } from './bulk.ts';
+import { type DatabaseUserStore, userImports } from '../relations/user-stores.ts';
+import { askedImport, type ImportLimits, importer } from './bulk.ts';
 import { askedExport, exporter, listHead, listPage, totalHeaders, userLister } from './lists.ts';
 import {
   CREATED,
@@ -46,7 +47,8 @@ import {
 } from './messages.ts';
 
 /** Options of the endpoints. */
-interface UserEndpointOptions extends Guards, ImportOptions {
+interface UserEndpointOptions extends Guards, ImportLimits {
+  readonly users: DatabaseUserStore;
   /** Largest body in bytes. */
   readonly bodyLimit: number;
   /** The prefix of the paths that clients see. */
@@ -163,7 +165,17 @@ function readUser({ users }: UserEndpointOptions): Endpoint['handle'] {
 /** POST /users: one user, or an import. */
 function createUsers(options: UserEndpointOptions): Pick<Endpoint, 'handle' | 'body'> {
   const create = createUser(options);
-  const importAll = importer(options);
+  const { users } = options;
+  const target = userImports(users);
+  const importAll = importer(
+    {
+      target: () => target,
+      keyOf: (key) => key,
+      begin: (key) => users.beginImport(key),
+      idMember: (id) => `"id":${id}`,
+    },
+    options,
+  );
   return {
     body: (request) => (askedImport(request) === undefined ? 'buffer' : 'stream'),
     handle(ctx) {

@@ -7,10 +7,13 @@ import {
   type ImportFormat,
   type ImportOutcome,
   type ImportRequest,
+  type ImportTarget,
+  importLines,
   importTransaction,
-  importUsers,
 } from '../../relations/import.ts';
-import type { DatabaseUserStore } from '../../relations/user-stores.ts';
+import type { BadLine } from '../../relations/import-readers.ts';
+import type { NewUser } from '../../relations/user.ts';
+import { type DatabaseUserStore, userImports } from '../../relations/user-stores.ts';
 import { databaseAt } from '../../sql/database.ts';
 import { type CommandArguments, readArguments } from '../arguments.ts';
 import { type Command, type CommandIo, JSON_OPTION, UsageError } from '../command.ts';
@@ -56,7 +59,8 @@ async function run(argv: readonly string[], io: CommandIo): Promise<number> {
   await using database = await openExisting(config, 'users import');
   using signal = interruption(io);
   const isSqlite = databaseAt(config.settings['database.url']).engine === 'sqlite';
-  const users = isSqlite ? considerate(database.users) : database.users;
+  const imports = userImports(database.users);
+  const target = isSqlite ? considerate(imports) : imports;
   const position = await positionOf(args, file, size, database.users);
   const tally = new ImportTally(position?.line ?? 0);
   {
@@ -72,9 +76,9 @@ async function run(argv: readonly string[], io: CommandIo): Promise<number> {
       }
       if (signal.aborted) throw STOPPED;
     }
-    const request: ImportRequest = { users, chunks: chunks(), format, position };
+    const request: ImportRequest<NewUser, number> = { target, chunks: chunks(), format, position };
     try {
-      for await (const outcomes of args.has('--transaction') ? once(request) : importUsers(request)) {
+      for await (const outcomes of args.has('--transaction') ? once(request) : importLines(request)) {
         tally.add(outcomes);
       }
     } catch (error) {
@@ -92,7 +96,7 @@ async function run(argv: readonly string[], io: CommandIo): Promise<number> {
   return tally.refused > 0 ? 1 : 0;
 }
 
-async function* once(request: ImportRequest): AsyncGenerator<readonly ImportOutcome[]> {
+async function* once<Row, Id>(request: ImportRequest<Row, Id>): AsyncGenerator<readonly ImportOutcome<Id>[]> {
   yield await importTransaction(request);
 }
 
@@ -102,7 +106,7 @@ async function positionOf(
   file: string,
   size: number | undefined,
   users: DatabaseUserStore,
-): Promise<ImportRequest['position']> {
+): Promise<ImportRequest<unknown, unknown>['position']> {
   if (args.has('--again')) {
     if (args.has('--key')) throw args.misuse('--again and --key exclude each other');
     return undefined;
@@ -113,19 +117,19 @@ async function positionOf(
 }
 
 /** Leaves the database to a service's writes for as long as each batch took. */
-function considerate(users: DatabaseUserStore): Pick<DatabaseUserStore, 'importUsers' | 'importAll'> {
+function considerate<Row, Id>(target: ImportTarget<Row, Id>): ImportTarget<Row, Id> {
   let free = Promise.resolve();
   return {
-    async importUsers(batch, checkpoint) {
+    ...target,
+    async store(rows, checkpoint) {
       await free;
       const began = performance.now();
       try {
-        return await users.importUsers(batch, checkpoint);
+        return await target.store(rows, checkpoint);
       } finally {
         free = delay(performance.now() - began);
       }
     },
-    importAll: (all, checkpoint) => users.importAll(all, checkpoint),
   };
 }
 
@@ -180,7 +184,7 @@ const MAX_EXAMPLES = 10_000;
 /** Counts the created users and refused lines of an import. */
 class ImportTally {
   readonly #skipped: number;
-  readonly #examples: Exclude<ImportOutcome, { readonly id: number }>[] = [];
+  readonly #examples: BadLine[] = [];
   #created = 0;
   #refused = 0;
 
@@ -193,7 +197,7 @@ class ImportTally {
     return this.#refused;
   }
 
-  add(outcomes: readonly ImportOutcome[]): void {
+  add(outcomes: readonly ImportOutcome<unknown>[]): void {
     for (const outcome of outcomes) {
       if ('id' in outcome) this.#created++;
       else if (this.#refused++ < MAX_EXAMPLES) this.#examples.push(outcome);

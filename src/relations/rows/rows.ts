@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { MaybePromise } from '../../core/scheduler.ts';
 import { didYouMean, quote } from '../../core/text.ts';
 import { codecOf } from '../codecs.ts';
+import type { ImportCheckpoint, ImportPosition } from '../import.ts';
 import type { Column, ColumnType, Relation, Value } from '../relation.ts';
 import type { IdempotencyKey, WriteCondition } from '../user.ts';
 import type { RowLists } from './row-lists.ts';
@@ -64,6 +65,25 @@ export interface RowStore {
   remove(key: RowKey, condition: WriteCondition | undefined): Promise<RowOutcome>;
   /** The relations with rows that forbid the removal of a row. */
   referrersOf(key: RowKey): Promise<readonly string[]>;
+  /** Stores rows of an import in one commit. Fails with ImportError if its position has moved. */
+  importRows(rows: readonly RowValues[], rule: ImportRule): Promise<ImportedRows>;
+  /** Starts or resumes an import with a key, which other relations must not use. */
+  beginImport(key: string): Promise<ImportPosition>;
+}
+
+/** The outcome of storing rows of an import. */
+export interface ImportedRows {
+  /** The key of each row; undefined if it was not stored. */
+  readonly keys: readonly (RowKey | undefined)[];
+  readonly conflicts: readonly RowConflict[];
+}
+
+/** How rows of an import are stored. */
+export interface ImportRule {
+  /** Whether all rows are stored or none; otherwise each succeeds or fails alone. */
+  readonly isWhole: boolean;
+  /** The position that the import moves to in the same commit. */
+  readonly checkpoint: ImportCheckpoint | undefined;
 }
 
 /** The rows of all relations of a declaration, by the relation's name. */
@@ -152,6 +172,15 @@ export class RowFormat {
     return text === '' ? '{}' : `${text}}`;
   }
 
+  /** The JSON object of a key. */
+  keyJson(key: RowKey): string {
+    const members = key.map((value, i) => {
+      const { name, type } = this.relation.columns[this.keyIndexes[i] ?? -1] as Column;
+      return `"${name}":${jsonOf(type, value)}`;
+    });
+    return `{${members.join()}}`;
+  }
+
   /** Reads the key in a path: its parts in order, each percent-encoded, with commas between. */
   readPath(segment: string): RowKey | undefined {
     const parts = segment.split(',');
@@ -179,7 +208,8 @@ export class RowFormat {
 
   /**
    * Reads a whole row from parsed JSON, fills in defaults, and adds its faults. `at` is the row's pointer.
-   * `key`, if given, is the key in the path, which the body may repeat.
+   * `key`, if given, is the key in the path, which the body may repeat. `ignoresSerial` says that a number
+   * that the service assigns may be there, as in an export, and is not used.
    */
   readRow(
     given: unknown,
@@ -188,30 +218,40 @@ export class RowFormat {
       key,
       caller,
       faults,
-    }: { at?: string; key?: RowKey; caller: string | undefined; faults: RowFault[] },
+      ignoresSerial = false,
+    }: {
+      at?: string;
+      key?: RowKey;
+      caller: string | undefined;
+      faults: RowFault[];
+      ignoresSerial?: boolean;
+    },
   ): RowValues {
     const members = this.#members(given, at, faults);
     const { columns, key: keyNames } = this.relation;
     if (members === undefined) return [];
     return columns.map((column) => {
-      const pointer = pointerTo(at, column.name);
       const part = key === undefined ? -1 : keyNames.indexOf(column.name);
       const own = Object.hasOwn(members, column.name) ? members[column.name] : undefined;
       if (part >= 0) {
         const value = key?.[part] ?? null;
-        if (own !== undefined) this.#requireSame(column, own, value, pointer, faults);
+        if (own !== undefined) this.#requireSame(column, own, value, pointerTo(at, column.name), faults);
         return value;
       }
       if (own !== undefined) {
         if (column.type.kind === 'serial' && !column.type.open) {
-          faults.push({ detail: `"${column.name}" is assigned by the service; leave it out`, pointer });
+          if (ignoresSerial) return null;
+          const detail = `"${column.name}" is assigned by the service; leave it out`;
+          faults.push({ detail, pointer: pointerTo(at, column.name) });
           return null;
         }
-        return readMember(column, own, pointer, faults);
+        return readMember(column, own, at, faults);
       }
       if (column.type.kind === 'serial') return null;
       if (column.default !== undefined) return defaultOf(column.default, column, caller);
-      if (!column.nullable) faults.push({ detail: `"${column.name}" is missing`, pointer });
+      if (!column.nullable) {
+        faults.push({ detail: `"${column.name}" is missing`, pointer: pointerTo(at, column.name) });
+      }
       return null;
     });
   }
@@ -224,10 +264,9 @@ export class RowFormat {
       const i = this.#names.get(name);
       if (i === undefined) continue;
       const column = this.relation.columns[i] as Column;
-      const pointer = pointerTo('#', name);
       const part = this.relation.key.indexOf(name);
-      if (part >= 0) this.#requireSame(column, own, key[part] ?? null, pointer, faults);
-      else patch.set(i, readMember(column, own, pointer, faults));
+      if (part >= 0) this.#requireSame(column, own, key[part] ?? null, pointerTo('#', name), faults);
+      else patch.set(i, readMember(column, own, '#', faults));
     }
     return patch;
   }
@@ -260,18 +299,20 @@ function jsonOf(type: ColumnType, value: Value): string {
   return value === null ? 'null' : codecOf(type).format(value);
 }
 
-function readMember(column: Column, given: unknown, pointer: string, faults: RowFault[]): Value {
-  if (given === null) {
-    if (!column.nullable) faults.push({ detail: `"${column.name}" must not be null`, pointer });
-    return null;
-  }
-  const parsed = codecOf(column.type).parse(given);
-  if ('value' in parsed) return parsed.value;
-  faults.push({ detail: `"${column.name}" ${parsed.problem}`, pointer });
+/** `at` is the pointer of the row. */
+function readMember(column: Column, given: unknown, at: string, faults: RowFault[]): Value {
+  let problem = 'must not be null';
+  if (given !== null) {
+    const parsed = codecOf(column.type).parse(given);
+    if ('value' in parsed) return parsed.value;
+    problem = parsed.problem;
+  } else if (column.nullable) return null;
+  faults.push({ detail: `"${column.name}" ${problem}`, pointer: pointerTo(at, column.name) });
   return null;
 }
 
-function defaultOf(
+/** The value of a column that a new row does not have; `caller` is the name of who sends it. */
+export function defaultOf(
   given: NonNullable<Column['default']>,
   { type }: Column,
   caller: string | undefined,

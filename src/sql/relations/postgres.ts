@@ -8,8 +8,9 @@ import { type Statement, type Steps, sqlState } from '../postgres-pool/connectio
 import type { Server } from '../postgres-pool/server.ts';
 import { textLiteral } from '../schema/tables.ts';
 import type { Step } from '../stores/sql.ts';
+import type { NewRows, RowEngine, Rows } from './row-engine.ts';
 import { type Bound, type BoundText, name, POSTGRES_ROWS, type RowSql } from './row-sql.ts';
-import { type NewRows, type RowEngine, type Rows, rowStores } from './row-store.ts';
+import { rowStores } from './row-store.ts';
 
 /** Where the rows are. */
 interface PostgresRowOptions {
@@ -113,6 +114,17 @@ class PostgresRows implements RowEngine, AsyncDisposable {
     const follow = this.afterGiven(sql).map(({ text, values }): Steps[number] => [{ text }, values]);
     const stored = await this.#written(() => this.#options.server.transaction([...steps, ...follow]));
     return rows.map((_, i) => (serial === undefined ? undefined : Number(stored[i]?.[0]?.[0])));
+  }
+
+  insertMany(sql: RowSql, rows: readonly RowValues[], version: number) {
+    const inserted = sql.inserted(rows[0] ?? []);
+    const values = columnsOf(sql, inserted, [{ rows, version }]);
+    return {
+      steps: [{ text: insertText(sql, inserted), values }],
+      // Serials increase in the order in which the rows were given.
+      serials: ([stored = []]: readonly Rows[]) =>
+        stored.map(([serial]) => Number(serial)).sort((a, b) => a - b),
+    };
   }
 
   async insertFree(sql: RowSql, row: RowValues, version: number): Promise<boolean> {

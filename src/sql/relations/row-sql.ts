@@ -28,6 +28,8 @@ export interface RowDialect {
   isIn(compared: string, nth: number, type: string): string;
   /** The condition that a text contains another; `folds` says that the other is in lower case. */
   contains(text: string, part: string, folds: boolean): string;
+  /** A table of given values: `nth` from 0, and a list of values for each of the columns `v0`, `v1`, ... */
+  givenRows(types: readonly string[], columns: readonly (readonly Bound[])[]): BoundText;
   /** What an insert says that gives the number of a row. */
   readonly overriding: string;
   /** The constant false. */
@@ -50,6 +52,17 @@ export const SQLITE_ROWS: RowDialect = {
     `[${values.map((value) => (typeof value === 'string' ? JSON.stringify(value) : String(value))).join()}]`,
   isIn: (compared, nth) => `${compared} IN (SELECT value FROM json_each(?${nth}))`,
   contains: (text, part, folds) => `instr(${folds ? `lower(${text})` : text}, ${part}) > 0`,
+  givenRows(types, columns) {
+    const rows = (columns[0] ?? []).map((_, nth) => {
+      const first = nth * types.length;
+      return `(${[nth, ...types.map((_type, i) => `?${first + i + 1}`)].join()})`;
+    });
+    const names = types.map((_, i) => `column${i + 2} AS v${i}`);
+    return {
+      text: `(SELECT column1 AS nth, ${names.join(', ')} FROM (VALUES ${rows.join()}))`,
+      values: (columns[0] ?? []).flatMap((_, nth) => columns.map((column) => column[nth] ?? null)),
+    };
+  },
   overriding: '',
   no: '0',
   greatest: (...values) => `max(${values.join(', ')})`,
@@ -63,6 +76,12 @@ export const POSTGRES_ROWS: RowDialect = {
   listOf: (values, folds) => (folds ? values.map((value) => folded(String(value))) : values),
   isIn: (compared, nth, type) => `${compared} = ANY ($${nth}::${type}[])`,
   contains: (text, part, folds) => `strpos(${folds ? `lower(${text} COLLATE "C")` : text}, ${part}) > 0`,
+  givenRows(types, columns) {
+    const lists = types.map((type, i) => `$${i + 1}::${type}[]`);
+    const names = types.map((_, i) => `v${i}`).join(', ');
+    const from = `unnest(${lists.join(', ')}) WITH ORDINALITY AS list (${names}, place)`;
+    return { text: `(SELECT place - 1 AS nth, ${names} FROM ${from})`, values: columns };
+  },
   overriding: 'OVERRIDING SYSTEM VALUE',
   no: 'false',
   greatest: (...values) => `greatest(${values.join(', ')})`,
@@ -80,6 +99,7 @@ export class RowSql {
   /** The index of the serial column; -1 without one. */
   readonly #serial: number;
   readonly #types: ReadonlyMap<string, ColumnType>;
+  readonly #indexes: ReadonlyMap<string, number>;
   readonly #keyTypes: readonly ColumnType[];
   readonly #storages: readonly Storage[];
   readonly #readText: string;
@@ -94,6 +114,7 @@ export class RowSql {
     this.#storages = columns.map(({ type }) => dialect.storage(type));
     this.#serial = columns.findIndex(({ type }) => type.kind === 'serial');
     this.#types = new Map(columns.map((column) => [column.name, column.type]));
+    this.#indexes = new Map(columns.map((column, i) => [column.name, i]));
     this.#keyTypes = key.map((column) => this.typeOf(column));
     this.selected = [
       ...columns.map((column) => dialect.storage(column.type).select(name(column.name))),
@@ -107,6 +128,13 @@ export class RowSql {
     const type = this.#types.get(column);
     if (type === undefined) throw new Error(`${this.relation.name} has no column ${column}`);
     return type;
+  }
+
+  /** The index of a column. */
+  indexOf(column: string): number {
+    const index = this.#indexes.get(column);
+    if (index === undefined) throw new Error(`${this.relation.name} has no column ${column}`);
+    return index;
   }
 
   /** The placeholder of the nth value, counting from 1. */

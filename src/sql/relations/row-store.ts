@@ -1,9 +1,12 @@
 import { type MaybePromise, whenReady } from '../../core/scheduler.ts';
+import type { ImportPosition } from '../../relations/import.ts';
 import { type Relation, USERS, type Value } from '../../relations/relation.ts';
 import type { Relations } from '../../relations/rows/conditions.ts';
 import type { RowLists } from '../../relations/rows/row-lists.ts';
 import {
   type CreateOnceOutcome,
+  type ImportedRows,
+  type ImportRule,
   type PutRule,
   type RowConflict,
   RowFormat,
@@ -19,42 +22,12 @@ import {
 import type { IdempotencyKey, WriteCondition } from '../../relations/user.ts';
 import type { DatabaseUserStore } from '../../relations/user-stores.ts';
 import { storedKey } from '../inbox-sql.ts';
-import type { Step } from '../stores/sql.ts';
 import { USER_QUERIES } from '../stores/user-queries.ts';
+import { comparable } from './row-checks.ts';
+import type { RowEngine, Rows } from './row-engine.ts';
+import { RowImports } from './row-imports.ts';
 import { RowListSql } from './row-lists.ts';
-import { type Bound, type BoundText, type RowDialect, RowSql } from './row-sql.ts';
-
-/** Rows of a statement, as arrays of columns. */
-export type Rows = readonly (readonly unknown[])[];
-
-/** New rows with their version. */
-export interface NewRows {
-  readonly rows: readonly RowValues[];
-  readonly version: number;
-}
-
-/** What the engines do differently. */
-export interface RowEngine {
-  readonly dialect: RowDialect;
-  /** Runs a read; a long one does not keep others waiting. */
-  read(statement: BoundText, isLong?: boolean): MaybePromise<Rows>;
-  /** Runs a short read that sees all acknowledged writes. */
-  readLatest(statement: BoundText): MaybePromise<Rows>;
-  /** Runs one statement, durably. */
-  write(statement: BoundText): Promise<Rows>;
-  /** Stores rows in one commit; resolves to the serial of each, undefined without one. */
-  insert(sql: RowSql, rows: NewRows): Promise<readonly (number | undefined)[]>;
-  /** Stores a row unless it is there; resolves to whether it did. */
-  insertFree(sql: RowSql, row: RowValues, version: number): Promise<boolean>;
-  /** Runs statements in one commit; resolves to the rows of each. */
-  writeAll(steps: readonly (BoundText | Step)[]): Promise<readonly Rows[]>;
-  /** The statements that must follow the insert of a row that gives its serial. */
-  afterGiven(sql: RowSql): readonly BoundText[];
-  /** The serial that the statement before it has assigned. */
-  assigned(sql: RowSql): string;
-  /** Whether a write failed because of a constraint between rows. */
-  isConflict(error: unknown): boolean;
-}
+import { type Bound, type BoundText, RowSql } from './row-sql.ts';
 
 /** A time that every version precedes. */
 const NEVER = Number.MAX_SAFE_INTEGER;
@@ -83,6 +56,7 @@ class RelationRows implements RowStore {
   readonly format: RowFormat;
   readonly sql: RowSql;
   readonly lists: RowLists;
+  readonly #imports: RowImports;
   readonly #engine: RowEngine;
   readonly #all: ReadonlyMap<string, RelationRows>;
   /** The columns that a put replaces: all but the key. */
@@ -98,6 +72,7 @@ class RelationRows implements RowStore {
     this.format = new RowFormat(relation);
     this.sql = new RowSql(relation, engine.dialect);
     this.lists = new RowListSql(this.sql, engine, relations);
+    this.#imports = new RowImports({ sql: this.sql, target: (to) => all.get(to)?.sql }, engine);
     this.#engine = engine;
     this.#all = all;
     this.#replaced = relation.columns.flatMap(({ name }, i) => (relation.key.includes(name) ? [] : [i]));
@@ -193,6 +168,14 @@ class RelationRows implements RowStore {
     return this.#outcome(key, rows, condition, () => ({ is: 'removed' }));
   }
 
+  importRows(rows: readonly RowValues[], rule: ImportRule): Promise<ImportedRows> {
+    return this.#imports.store(rows, rule);
+  }
+
+  beginImport(key: string): Promise<ImportPosition> {
+    return this.#imports.begin(key);
+  }
+
   /** The outcome of a write; if it affected no row under its condition, finds out why. */
   async #outcome(
     key: RowKey,
@@ -254,7 +237,7 @@ class RelationRows implements RowStore {
     for (const [row, values] of rows.entries()) {
       for (const [i, columns] of uniques.entries()) {
         const given = valuesOf(values, columns);
-        const text = this.#comparable(columns, given);
+        const text = comparable(sql, columns, values);
         const taken = sql.taken(columns, given, own);
         const isRepeated = text !== undefined && earlier[i]?.has(text) === true;
         if (text !== undefined) earlier[i]?.add(text);
@@ -269,19 +252,6 @@ class RelationRows implements RowStore {
       if (found.length >= MAX_CONFLICTS) break;
     }
     return found;
-  }
-
-  /** The values of a unique as a text that is the same for values that are equal; undefined with a null. */
-  #comparable(columns: readonly string[], values: readonly Value[]): string | undefined {
-    if (values.includes(null)) return undefined;
-    return JSON.stringify(
-      values.map((value, i) => {
-        const type = this.sql.typeOf(columns[i] ?? '');
-        const text = value instanceof Uint8Array ? Buffer.from(value).toString('base64') : String(value);
-        const isFolded = type.kind === 'text' && type.fold;
-        return isFolded ? text.replace(/[A-Z]/g, (letter) => letter.toLowerCase()) : text;
-      }),
-    );
   }
 
   async referrersOf(key: RowKey): Promise<readonly string[]> {

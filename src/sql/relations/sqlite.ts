@@ -10,8 +10,9 @@ import type { TickSnapshot } from '../sqlite/tick-snapshot.ts';
 import type { Step } from '../sqlite-writer/batch.ts';
 import type { WriteQueue } from '../sqlite-writer/write-queue.ts';
 import type { Step as SharedStep } from '../stores/sql.ts';
+import type { NewRows, RowEngine, Rows } from './row-engine.ts';
 import { type BoundText, name, type RowSql, SQLITE_ROWS } from './row-sql.ts';
-import { type NewRows, type RowEngine, type Rows, rowStores } from './row-store.ts';
+import { rowStores } from './row-store.ts';
 
 /** Where the rows are. */
 interface SqliteRowOptions {
@@ -25,6 +26,9 @@ interface SqliteRowOptions {
 
 /** Maximum size of all texts of prepared statements, in bytes. */
 const MAX_STATEMENTS = 1024 * 1024;
+
+/** Maximum number of values of an insert of many rows. */
+const MAX_VALUES = 200;
 
 /** Opens the rows of the relations in an SQLite database. */
 export function sqliteRows(relations: readonly Relation[], options: SqliteRowOptions): RowStores {
@@ -60,6 +64,22 @@ class SqliteRows implements RowEngine {
     const steps = rows.map((row) => step(insertOf(sql, row, version)));
     const stored = await this.#options.writes.submit(steps);
     return stored.map(([row]) => (row === undefined ? undefined : Number(row[0])));
+  }
+
+  insertMany(sql: RowSql, rows: readonly RowValues[], version: number) {
+    const inserted = sql.inserted(rows[0] ?? []);
+    const size = Math.max(1, Math.floor(MAX_VALUES / (inserted.length + 1)));
+    const starts = Array.from({ length: Math.ceil(rows.length / size) }, (_, i) => i * size);
+    const slices = starts.map((start) => rows.slice(start, start + size));
+    return {
+      steps: slices.map((slice) => insertRows(sql, slice, inserted, version)),
+      // The numbers of one statement follow each other, as there is one writer.
+      serials: (results: readonly Rows[]) =>
+        slices.flatMap((slice, i) => {
+          const last = Number(results[i]?.[0]?.[0]);
+          return slice.map((_, nth) => last - slice.length + 1 + nth);
+        }),
+    };
   }
 
   async insertFree(sql: RowSql, row: RowValues, version: number): Promise<boolean> {
@@ -118,5 +138,26 @@ function insertOf(
   return {
     text: `INSERT INTO ${name(table)} (${names.join(', ')}) ${source(parameters)}`,
     values: [...inserted.map((i) => sql.bindAt(i, row[i])), version],
+  };
+}
+
+/** The insert of rows that name the same columns. */
+function insertRows(
+  sql: RowSql,
+  rows: readonly RowValues[],
+  inserted: readonly number[],
+  version: number,
+): BoundText {
+  const { columns, table } = sql.relation;
+  const names = [...inserted.map((i) => name(columns[i]?.name ?? '')), sql.version];
+  const row = `(${names.map(() => '?').join()})`;
+  const values: BoundText['values'][number][] = [];
+  for (const each of rows) {
+    for (const i of inserted) values.push(sql.bindAt(i, each[i]));
+    values.push(version);
+  }
+  return {
+    text: `INSERT INTO ${name(table)} (${names.join()}) VALUES ${rows.map(() => row).join()}`,
+    values,
   };
 }

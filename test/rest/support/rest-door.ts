@@ -106,9 +106,13 @@ export interface OpenImport {
   readonly reply: Promise<IncomingMessage>;
 }
 
-/** Begins an import. */
-export function openImport(url: string, headers: Readonly<Record<string, string>>): OpenImport {
-  const sent = request(`${url}/users`, { method: 'POST', headers });
+/** Begins an import, of users unless the path is another one. */
+export function openImport(
+  url: string,
+  headers: Readonly<Record<string, string>>,
+  path = '/users',
+): OpenImport {
+  const sent = request(`${url}${path}`, { method: 'POST', headers });
   const reply = once(sent, 'response').then(([response]) => response as IncomingMessage);
   reply.catch(() => {});
   sent.on('error', () => {});
@@ -119,9 +123,10 @@ export function openImport(url: string, headers: Readonly<Record<string, string>
 export async function importTo(
   url: string,
   headers: Readonly<Record<string, string>>,
-  body: string,
+  body: string | Buffer,
+  path?: string,
 ): Promise<string> {
-  const { request: sent, reply } = openImport(url, headers);
+  const { request: sent, reply } = openImport(url, headers, path);
   sent.end(body);
   let text = '';
   for await (const chunk of (await reply).setEncoding('utf8')) text += chunk;

@@ -1,0 +1,32 @@
+import type { RowConflict, RowFault } from './rows.ts';
+
+/** How many faults a refusal lists, and how many its message has. */
+const MAX_FAULTS = { listed: 100, told: 3 } as const;
+
+/** The faults that a refusal lists. */
+export function listedFaults(faults: readonly RowFault[]): readonly RowFault[] {
+  return faults.slice(0, MAX_FAULTS.listed);
+}
+
+/** The message of a refusal: its first faults, and how many more there are. */
+export function toldFaults(faults: readonly RowFault[]): string {
+  const first = faults.slice(0, MAX_FAULTS.told).map(({ detail }) => detail);
+  const more = faults.length - first.length;
+  return `${first.join('; ')}${more > 0 ? `; and ${more} more` : ''}`;
+}
+
+/** The faults of a conflict: one for each of its columns; `at` is the pointer of the row. */
+export function conflictFaults(conflict: RowConflict, at: string): readonly RowFault[] {
+  if (conflict.code === 'REFERENCED') {
+    const { by } = conflict;
+    const whose = by === undefined ? 'of other relations' : `of ${by}`;
+    return [{ detail: `rows ${whose} refer to this row`, pointer: at }];
+  }
+  const { columns } = conflict;
+  const named = columns.join(' and ');
+  const detail =
+    conflict.code === 'TAKEN'
+      ? `another row has the same ${named}`
+      : `${conflict.to} has no row with this key (${named})`;
+  return columns.map((column) => ({ detail, pointer: `${at}/${column}` }));
+}

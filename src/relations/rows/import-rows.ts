@@ -1,0 +1,154 @@
+import { didYouMean, quote } from '../../core/text.ts';
+import { codecOf } from '../codecs.ts';
+import type { ImportTarget } from '../import.ts';
+import { ImportError, type ReadFields, type ReadRecord, type Refusal } from '../import-readers.ts';
+import type { Column, Relation, Value } from '../relation.ts';
+import { conflictFaults, listedFaults, toldFaults } from './faults.ts';
+import {
+  defaultOf,
+  type RowConflict,
+  type RowFault,
+  RowFormat,
+  type RowKey,
+  type RowStore,
+  type RowValues,
+} from './rows.ts';
+
+/** A row of an import. */
+export interface NewRow {
+  readonly values: RowValues;
+  /** The record as it was read, without defaults. */
+  readonly given: unknown;
+}
+
+/** Maximum length of a line, in UTF-16 code units: the size of a single create. */
+const MAX_LINE = 1024 * 1024;
+/** Rows per commit, fewer if they have many columns. */
+const BATCH = { rows: 2_000, values: 20_000 } as const;
+/** Rows of one transaction, fewer if they have many columns. */
+const TRANSACTION = { rows: 50_000, values: 500_000 } as const;
+
+/** Imports of a relation's rows; `caller` is the name of who sends them. */
+export function rowImports(store: RowStore, caller: string | undefined): ImportTarget<NewRow, RowKey> {
+  const { relation } = store;
+  const format = new RowFormat(relation);
+  const rowsOf = ({ rows, values }: typeof BATCH | typeof TRANSACTION) =>
+    Math.min(rows, Math.ceil(values / relation.columns.length));
+  const valuesOf = (rows: readonly NewRow[]) => rows.map(({ values }) => values);
+  return {
+    name: `rows of ${relation.name}`,
+    maxLine: MAX_LINE,
+    batchRows: rowsOf(BATCH),
+    maxRows: rowsOf(TRANSACTION),
+    read(given) {
+      const faults: RowFault[] = [];
+      const values = format.readRow(given, { caller, faults, ignoresSerial: true });
+      return faults.length > 0 ? invalid(faults) : { row: { values, given } };
+    },
+    readHeader: (names) => readHeader(relation, names, caller),
+    // Given values, since those of some defaults differ each time.
+    identify: ({ given }) => JSON.stringify(given),
+    async store(rows, checkpoint) {
+      const { keys, conflicts } = await store.importRows(valuesOf(rows), { isWhole: false, checkpoint });
+      const refused = refusalsOf(conflicts);
+      return rows.map((_, i) => refused.get(i) ?? { id: keys[i] ?? [] });
+    },
+    async storeAll(rows, checkpoint) {
+      const { keys, conflicts } = await store.importRows(valuesOf(rows), { isWhole: true, checkpoint });
+      if (conflicts.length > 0) return { refused: [...refusalsOf(conflicts)] };
+      return { ids: keys.map((key = []) => key) };
+    },
+  };
+}
+
+/** Keys of imports are those of a relation: those of users begin without a slash. */
+export function importKey(relation: Relation, key: string): string {
+  return `/${relation.name} ${key}`;
+}
+
+function invalid(faults: readonly RowFault[]): Refusal {
+  return { code: 'INVALID_ROW', reason: toldFaults(faults), errors: listedFaults(faults) };
+}
+
+/** The refusals of rows by their index, each with all of its conflicts. */
+function refusalsOf(conflicts: readonly RowConflict[]): ReadonlyMap<number, Refusal> {
+  const found = new Map<number, Refusal>();
+  for (const [row, own] of Map.groupBy(conflicts, (conflict) => conflict.row)) {
+    const errors = own.flatMap((conflict) => conflictFaults(conflict, '#'));
+    const [{ code } = { code: 'TAKEN' as const }] = own;
+    found.set(row, { code, reason: toldFaults(errors), errors });
+  }
+  return found;
+}
+
+/**
+ * Reads the header of a CSV: names of columns, in any order. Ignores a number that the service assigns.
+ * Throws ImportError.
+ */
+function readHeader(
+  relation: Relation,
+  names: readonly string[],
+  caller: string | undefined,
+): ReadFields<NewRow> {
+  const known = relation.columns.map(({ name }) => name);
+  const unknown = names.find((name) => !known.includes(name));
+  if (unknown !== undefined) {
+    throw wrong(`${relation.name} has no column ${quote(unknown)}${didYouMean(unknown, known)}`);
+  }
+  const twice = names.find((name, i) => names.indexOf(name) !== i);
+  if (twice !== undefined) throw wrong(`The column ${quote(twice)} occurs twice`);
+  const readers = relation.columns.map((column): FieldReader => {
+    const at = names.indexOf(column.name);
+    if (at === -1 && isRequired(column)) {
+      throw wrong(`The first line does not name the column ${quote(column.name)}`);
+    }
+    const isAssigned = column.type.kind === 'serial' && !column.type.open;
+    return fieldReader(column, isAssigned ? -1 : at, caller);
+  });
+  return (fields): ReadRecord<NewRow> => {
+    const faults: RowFault[] = [];
+    const values = readers.map((read) => read(fields, faults));
+    return faults.length > 0 ? invalid(faults) : { row: { values, given: fields } };
+  };
+}
+
+type FieldReader = (fields: readonly (string | undefined)[], faults: RowFault[]) => Value;
+
+function isRequired({ type, nullable, default: value }: Column): boolean {
+  return type.kind !== 'serial' && !nullable && value === undefined;
+}
+
+/**
+ * Reads the field of a column. An empty field without quotes is null in a nullable column, otherwise the
+ * default, otherwise an empty text; with quotes it is an empty text.
+ */
+function fieldReader(column: Column, at: number, caller: string | undefined): FieldReader {
+  const { name, type, nullable } = column;
+  const codec = codecOf(type);
+  const refuse = (faults: RowFault[], problem: string): Value => {
+    faults.push({ detail: `"${name}" ${problem}`, pointer: `#/${name}` });
+    return null;
+  };
+  const missing = (): Value => {
+    if (type.kind === 'serial' || column.default === undefined) return null;
+    return defaultOf(column.default, column, caller);
+  };
+  return (fields, faults) => {
+    if (at === -1) return missing();
+    const field = fields[at];
+    if (field === undefined) {
+      if (nullable) return null;
+      if (!isRequired(column)) return missing();
+    }
+    const parsed = codec.parseText(field ?? '');
+    if ('problem' in parsed)
+      return refuse(faults, field === undefined ? 'must not be empty' : parsed.problem);
+    // JSON has one null, which is that of the column.
+    if (type.kind !== 'json' || parsed.value !== 'null') return parsed.value;
+    return nullable ? null : refuse(faults, 'must not be null');
+  };
+}
+
+function wrong(problem: string): ImportError {
+  return new ImportError('INVALID_IMPORT', problem, 1);
+}

@@ -1,0 +1,45 @@
+import type { MaybePromise } from '../../core/scheduler.ts';
+import type { RowValues } from '../../relations/rows/rows.ts';
+import type { Step } from '../stores/sql.ts';
+import type { BoundText, RowDialect, RowSql } from './row-sql.ts';
+
+/** Rows of a statement, as arrays of columns. */
+export type Rows = readonly (readonly unknown[])[];
+
+/** New rows with their version. */
+export interface NewRows {
+  readonly rows: readonly RowValues[];
+  readonly version: number;
+}
+
+/** Statements that store rows. */
+interface ManyInserted {
+  readonly steps: readonly BoundText[];
+  /** The numbers that the engine has assigned to the rows, in order, from the results of the statements. */
+  serials(results: readonly Rows[]): readonly number[];
+}
+
+/** What the engines do differently. */
+export interface RowEngine {
+  readonly dialect: RowDialect;
+  /** Runs a read; a long one does not keep others waiting. */
+  read(statement: BoundText, isLong?: boolean): MaybePromise<Rows>;
+  /** Runs a short read that sees all acknowledged writes. */
+  readLatest(statement: BoundText): MaybePromise<Rows>;
+  /** Runs one statement, durably. */
+  write(statement: BoundText): Promise<Rows>;
+  /** Stores rows in one commit; resolves to the serial of each, undefined without one. */
+  insert(sql: RowSql, rows: NewRows): Promise<readonly (number | undefined)[]>;
+  /** The statements that store rows which name the same columns. */
+  insertMany(sql: RowSql, rows: readonly RowValues[], version: number): ManyInserted;
+  /** Stores a row unless it is there; resolves to whether it did. */
+  insertFree(sql: RowSql, row: RowValues, version: number): Promise<boolean>;
+  /** Runs statements in one commit; resolves to the rows of each. */
+  writeAll(steps: readonly (BoundText | Step)[]): Promise<readonly Rows[]>;
+  /** The statements that must follow the insert of a row that gives its serial. */
+  afterGiven(sql: RowSql): readonly BoundText[];
+  /** The serial that the statement before it has assigned. */
+  assigned(sql: RowSql): string;
+  /** Whether a write failed because of a constraint between rows. */
+  isConflict(error: unknown): boolean;
+}

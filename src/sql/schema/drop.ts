@@ -17,6 +17,7 @@ export async function dropUndeclared(
   names: readonly string[],
   folder: string,
 ): Promise<readonly string[]> {
+  if (names.length === 0) return [];
   return session.exclusively(async () => {
     const { undeclared } = await planRelations(session, relations);
     const unknown = names.filter((name) => !undeclared.includes(name));

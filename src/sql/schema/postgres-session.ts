@@ -11,17 +11,17 @@ import type { Loss, SchemaSession, Step, ValueFile } from './steps.ts';
 import { fingerprintOf, identifier, textLiteral } from './tables.ts';
 
 /**
- * How long a statement waits for a lock, in milliseconds. All later statements on the table wait behind it, so
- * it gives up soon and tries again.
+ * How long a statement waits for a lock, in milliseconds. All later statements on the table wait behind it, and
+ * those of a service at most 400 ms, so it gives up before that and tries again.
  */
-const LOCK_TIMEOUT = 2_000;
+const LOCK_TIMEOUT = 200;
 /** The limit for statements that make nobody wait while they wait, such as for old transactions to end. */
 const PATIENT_TIMEOUT = 600_000;
 const PATIENT =
   /^(?:CREATE (?:UNIQUE )?INDEX CONCURRENTLY|DROP INDEX CONCURRENTLY|ALTER TABLE .* VALIDATE CONSTRAINT)/;
 /** Attempts to get a lock, and the pause after each, in milliseconds. */
-const ATTEMPTS = 30;
-const PAUSE = 500;
+const ATTEMPTS = 150;
+const PAUSE = 300;
 
 /** Migrates relations of a schema through a connection on which nothing else runs meanwhile. */
 export function postgresSession(connection: Connection): SchemaSession {
@@ -80,15 +80,20 @@ async function apply(connection: Connection, { table, sql, fill }: Step): Promis
 
 /** Runs a text; without values it may have several statements, which are one transaction. */
 async function retried(connection: Connection, text: string): Promise<void> {
+  return untilUnlocked(text, async () => {
+    await connection.run({ text }, undefined);
+  });
+}
+
+async function untilUnlocked(statement: string, work: () => Promise<void>): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     try {
-      await connection.run({ text }, undefined);
-      return;
+      return await work();
     } catch (error) {
       if (!(isLocked(error) || isTransient(error))) throw error;
       if (attempt === ATTEMPTS)
         throw new SchemaError(
-          `Another transaction keeps its lock on the table for too long. End it, or run the migration again when it has ended; what was done stays done. The statement that waited: ${text}`,
+          `Another transaction keeps its lock on the table for too long. End it, or run the migration again when it has ended; what was done stays done. The statement that waited: ${statement}`,
           { cause: error },
         );
       await sleep(PAUSE);
@@ -105,20 +110,31 @@ async function drop(connection: Connection, loss: Loss, file: ValueFile): Promis
   if (current === undefined) return;
   const run = (text: string) => connection.run({ text }, undefined);
   const table = identifier(loss.table);
-  await run(`BEGIN; LOCK TABLE ${table} IN SHARE ROW EXCLUSIVE MODE`);
+  const locking = (text: string) =>
+    untilUnlocked(text, async () => {
+      await run('SAVEPOINT unlocked');
+      try {
+        await run(text);
+      } catch (error) {
+        if (!connection.lost) await run('ROLLBACK TO unlocked');
+        throw error;
+      }
+    });
+  await run('BEGIN');
   try {
+    await locking(`LOCK TABLE ${table} IN SHARE ROW EXCLUSIVE MODE`);
     await run(`DECLARE lost CURSOR FOR ${lossQuery('postgres', current, loss)}`);
     for (;;) {
       const rows = await connection.run({ text: `FETCH ${FETCHED} FROM lost` }, undefined);
       if (rows.length === 0) break;
       file.write(rows.map(([line]) => String(line)));
     }
-    file.complete();
     await run('CLOSE lost');
     const { column } = loss;
-    await run(
+    await locking(
       column === undefined ? `DROP TABLE ${table}` : `ALTER TABLE ${table} DROP COLUMN ${identifier(column)}`,
     );
+    file.complete();
     await run('COMMIT');
   } catch (error) {
     if (!connection.lost) await run('ROLLBACK');

@@ -93,6 +93,7 @@ export async function createService(config: Config, { logStream }: ServiceOption
           observer: databaseMeters(metrics),
           replica: replicaOf(settings),
           mayMigrate: settings['database.migrate'],
+          relationSteps: settings['database.relationSteps'],
           forService: true,
           userIndexes: { search: settings['rest.search'], uniqueEmail: settings['users.uniqueEmail'] },
           userEvents: {

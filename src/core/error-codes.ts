@@ -25,6 +25,9 @@ const START_CODES = {
   METER: { text: 'A meter is used contrary to its declaration; report this bug.' },
   MOVE: { text: 'A move of the database was refused or stopped; do what the message says and run it again.' },
   PASSWORD_HASH: { text: 'A password hash is invalid; create one with "portico hash-password".' },
+  SCHEMA_STEP: {
+    text: 'A step to the tables of relations was refused; change the rows or the declaration, or allow the step, as the message says.',
+  },
   TLS_FILES: { text: 'A TLS file cannot be used; correct what the message names.' },
   UNSIGNABLE: { text: 'A delivery cannot be signed; change the named header or id.' },
   UNUSABLE_SECRET: {

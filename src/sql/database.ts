@@ -9,6 +9,7 @@ import type { RowStores } from '../relations/rows/rows.ts';
 import type { DatabaseUserStore } from '../relations/user-stores.ts';
 import type { DatabaseObserver } from './batch-queue.ts';
 import type { UserIndexOptions } from './list-sql.ts';
+import type { StartMode } from './schema/migrate.ts';
 import type { HeldWal } from './sqlite-writer/checkpointer.ts';
 import type { ApiTokens } from './stores/access-stores.ts';
 
@@ -43,7 +44,10 @@ export interface Database extends AsyncDisposable {
   /** The processes that have opened this database, including this one; absent if there can be only one. */
   processes?(): Promise<readonly DatabaseProcess[]>;
   readonly audit: AuditStore;
-  /** Makes the additive steps that the tables of relations need, and opens their rows; called once. Fails with DatabaseOpenError. */
+  /**
+   * Makes the steps that the tables of relations need and a start may make, and opens their rows; called once.
+   * Fails with DatabaseOpenError.
+   */
   openRelations(relations: readonly Relation[]): Promise<OpenRelations>;
   /** Reads one row from each table that the doors use; throws or rejects if the engine does not answer. */
   ping(): MaybePromise<void>;
@@ -75,6 +79,8 @@ export interface OpenOptions {
   readonly replica?: Replica | undefined;
   /** Whether to bring the schema up to date; if false, an outdated schema is an error. Default: true. */
   readonly mayMigrate?: boolean;
+  /** Which steps to the tables of relations to make if `mayMigrate`. Default: additive. */
+  readonly relationSteps?: StartMode | undefined;
   /**
    * Whether a service will run on the database. It must then be writable, and an SQLite file refuses a second
    * service, even in the same process. Opening the file without this option does not conflict with a service.
@@ -95,6 +101,11 @@ export interface OpenOptions {
    * doubled.
    */
   readonly onHeldWal?: ((held: HeldWal) => void) | undefined;
+}
+
+/** Which steps to the tables of relations a start makes. */
+export function startMode({ mayMigrate = true, relationSteps = 'additive' }: OpenOptions): StartMode {
+  return mayMigrate ? relationSteps : 'never';
 }
 
 /** A read replica of the database. */

@@ -1,7 +1,7 @@
 import type { Relation } from '../../relations/relation.ts';
 import { migrateDatabase, pendingMigrations, withSchema } from '../../sql/open.ts';
 import type { SchemaSession, Step } from '../../sql/schema/steps.ts';
-import { readArguments } from '../arguments.ts';
+import { type CommandArguments, readArguments } from '../arguments.ts';
 import { type Command, type CommandIo, JSON_OPTION } from '../command.ts';
 import { counted, print, printJson } from '../terminal.ts';
 
@@ -24,6 +24,8 @@ export const migrate: Command = {
         'Lists missing migrations, and each step to the tables of declared relations with its SQL, and writes ' +
         'nothing. Exit code 3: migrations or steps that a start makes too are missing; 4: other steps are.',
       '--rewrite': 'Also makes steps that write a table of a relation anew.',
+      '--max-pause <seconds>':
+        'Refuses a step that, by an estimate from the rows, lets nothing be written for longer; default 2.',
       '--drop <name>':
         'Drops a column or table of relations that is no longer declared, after writing its values to ' +
         '<name>.ndjson in this folder. Can be given more than once.',
@@ -58,6 +60,7 @@ async function run(argv: readonly string[], io: CommandIo): Promise<number> {
         migrateTables(session, relations, {
           check,
           rewrite: args.has('--rewrite'),
+          maxPause: maxPauseOf(args),
           drop,
           say: args.has('--json') ? async () => {} : (text) => print(io, text),
         }),
@@ -69,9 +72,17 @@ async function run(argv: readonly string[], io: CommandIo): Promise<number> {
   return Math.max(pending.length > 0 ? PENDING : 0, tables?.code ?? 0);
 }
 
+function maxPauseOf(args: CommandArguments): number | undefined {
+  const text = args.value('--max-pause');
+  if (text === undefined) return undefined;
+  if (!/^\d{1,6}$/.test(text)) throw args.misuse('--max-pause needs a whole number of seconds');
+  return Number(text);
+}
+
 interface TableOptions {
   readonly check: boolean;
   readonly rewrite: boolean;
+  readonly maxPause: number | undefined;
   readonly drop: readonly string[];
   /** Prints what is being done. */
   readonly say: (text: string) => Promise<void>;
@@ -81,7 +92,7 @@ interface TableOptions {
 async function migrateTables(
   session: SchemaSession,
   relations: readonly Relation[],
-  { check, rewrite, drop, say }: TableOptions,
+  { check, rewrite, maxPause, drop, say }: TableOptions,
 ) {
   const { checkExitCode, describePlan, migrateRelations, planRelations } = await import(
     '../../sql/schema/migrate.ts'
@@ -94,7 +105,7 @@ async function migrateTables(
     return { report: { ...plan, files: [] }, code: checkExitCode(plan), summary };
   }
   const onStep = ({ table, what }: Step) => say(`${table}: ${what}\n`);
-  const steps = await migrateRelations(session, relations, { rewrite, onStep });
+  const steps = await migrateRelations(session, relations, { rewrite, maxPause, onStep });
   const { dropUndeclared } = await import('../../sql/schema/drop.ts');
   const files = await dropUndeclared(session, relations, drop, process.cwd());
   for (const [nth, file] of files.entries()) await say(`Dropped ${drop[nth]}; its values are in ${file}.\n`);

@@ -1,6 +1,6 @@
 import { EventRetention, UserEventFeed } from '../../relations/events.ts';
 import { unobserved } from '../batch-queue.ts';
-import { type Database, type OpenOptions, PING } from '../database.ts';
+import { type Database, type OpenOptions, PING, startMode } from '../database.ts';
 import { requireNothingPending } from '../migration-files.ts';
 import { awaitEarlierWriters, postgresInbox } from '../postgres-inbox/inbox.ts';
 import { checkReplica, connector, onFirst } from '../postgres-pool/connector.ts';
@@ -87,7 +87,7 @@ export async function openPostgres(url: string, options: OpenOptions): Promise<D
         import('../schema/migrate.ts'),
         import('../schema/postgres-session.ts'),
       ]);
-      const mode = mayMigrate ? 'additive' : 'never';
+      const mode = startMode(options);
       // Before its tables are prepared, so that no migration of other relations can come between.
       await notifier.onConnect((connection) => announceDeclaration(connection, relations));
       const undeclared = await onFirst(url, (connection) =>

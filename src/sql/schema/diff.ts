@@ -7,6 +7,7 @@ import {
   type ForeignKey,
   type Index,
   isOwnName,
+  isWider,
   type Table,
   VERSION_COLUMN,
 } from './tables.ts';
@@ -21,6 +22,8 @@ export type Change =
   | { readonly is: 'relax'; readonly column: Column }
   | { readonly is: 'replace key'; readonly from: string | undefined }
   | { readonly is: 'drop check'; readonly check: Check }
+  | { readonly is: 'widen check'; readonly from: Check; readonly check: DeclaredCheck }
+  | { readonly is: 'grow'; readonly from: Column; readonly column: DeclaredColumn }
   | { readonly is: 'add check'; readonly check: DeclaredCheck }
   | { readonly is: 'drop index' | 'add index'; readonly index: Index }
   | { readonly is: 'drop reference' | 'add reference'; readonly foreignKey: ForeignKey };
@@ -160,7 +163,13 @@ const FAMILIES: Readonly<Record<string, string>> = { integer: 'bigint', serial: 
 const familyOf = (kind: string) => FAMILIES[kind] ?? kind;
 
 function isRetyped(from: Column, to: Column): boolean {
-  return from.type !== to.type || familyOf(from.kind) !== familyOf(to.kind);
+  return (from.type !== to.type && !isGrown(from, to)) || familyOf(from.kind) !== familyOf(to.kind);
+}
+
+/** Whether a column only gets more digits, which changes no row. */
+function isGrown(from: Column, to: Column): boolean {
+  const [before, after] = [from, to].map(({ type }) => /^numeric\((\d+), (\d+)\)$/.exec(type));
+  return before?.[2] !== undefined && before[2] === after?.[2] && Number(before[1]) < Number(after[1]);
 }
 
 function changesOf(
@@ -186,12 +195,14 @@ const ORDER: readonly Change['is'][] = [
   'rename constraint',
   'rename index',
   'retype',
+  'grow',
   'add column',
   'number',
   'set default',
   'require',
   'replace key',
   'relax',
+  'widen check',
   'add check',
   'add index',
   'add reference',
@@ -208,7 +219,8 @@ function columnChanges({ columns }: DeclaredTable, current: Table): readonly Cha
       if (found === undefined) return [{ is: 'add column', column }];
       const changes: Change[] = [];
       if (isRetyped(found, column)) changes.push({ is: 'retype', from: found, column });
-      else if (found.default !== column.default && column.identity === undefined)
+      else if (found.type !== column.type) changes.push({ is: 'grow', from: found, column });
+      if (found.default !== column.default && column.identity === undefined && !isRetyped(found, column))
         changes.push({ is: 'set default', column });
       if (found.identity !== column.identity) changes.push({ is: 'number', column });
       if (found.nullable && !column.nullable) changes.push({ is: 'require', column });
@@ -246,13 +258,21 @@ function checkChanges({ checks, columns }: DeclaredTable, current: Table): reado
     const found = current.checks.find((each) => matches(each, check));
     return found === undefined || found.name === check.name ? [] : [{ from: found.name, to: check.name }];
   });
+  const widened = new Map(
+    checks.flatMap((check) => {
+      const from = dropped.find((each) => isWider(check, each));
+      return from === undefined ? [] : [[check, from] as const];
+    }),
+  );
+  const replaced = new Set(widened.values());
   return [
-    ...dropped.map((check) => ({ is: 'drop check', check }) as const),
+    ...dropped.filter((check) => !replaced.has(check)).map((check) => ({ is: 'drop check', check }) as const),
+    ...[...widened].map(([check, from]) => ({ is: 'widen check', from, check }) as const),
     // SQLite cannot rename a check, and nothing needs the name there.
     ...(current.keyName === undefined ? [] : renamed).map(
       (names) => ({ is: 'rename constraint', ...names }) as const,
     ),
-    ...added.map((check) => ({ is: 'add check', check }) as const),
+    ...added.filter((check) => !widened.has(check)).map((check) => ({ is: 'add check', check }) as const),
   ];
 }
 

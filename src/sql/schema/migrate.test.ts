@@ -15,7 +15,7 @@ import {
 } from '../../../test/support/relations/hand-made.ts';
 import { temporaryFolder } from '../../../test/support/temporary-folder.ts';
 import { waitFor } from '../../../test/support/wait-for.ts';
-import type { Column, Relation } from '../../relations/relation.ts';
+import type { Column, ColumnType, Relation } from '../../relations/relation.ts';
 import { Connection } from '../postgres-pool/connection.ts';
 import { dropUndeclared } from './drop.ts';
 import { checkExitCode, describePlan, migrateRelations, planRelations, prepareRelations } from './migrate.ts';
@@ -224,6 +224,103 @@ for (const [engine, open] of Object.entries(bareEngines)) {
       }
     });
 
+    test('a start makes all steps but drops if it may, and says why it cannot', async () => {
+      await using db = await open();
+      const session = await filled(db);
+      const price = column('cost', { kind: 'decimal', precision: 9, scale: 3 }, { nullable: true });
+      const changed = towns([price], { indexes: [['cost']] });
+      await assert.rejects(async () => prepareRelations(session, changed, 'additive'), {
+        code: 'DATABASE_OPEN',
+        message: /cost/,
+      });
+      assert.deepEqual(await prepareRelations(session, changed, 'all-but-drops'), ['towns.name']);
+      assert.equal(checkExitCode(await planRelations(session, changed)), 0);
+      const required = towns([{ ...price, nullable: false }]);
+      await assert.rejects(async () => prepareRelations(session, required, 'all-but-drops'), {
+        code: 'DATABASE_OPEN',
+        message: /because of 1 row with no value in cost, by id: 2\./,
+      });
+    });
+
+    test('a step that stops writes for longer than allowed is refused before the first step', async () => {
+      await using db = await open();
+      const session = await filled(db);
+      const changed = towns([
+        name,
+        column('cost', { kind: 'decimal', precision: 9, scale: 3 }, { nullable: true }),
+      ]);
+      const large: SchemaSession = { ...session, rowsOf: () => 3_000_000 };
+      await assert.rejects(migrateRelations(large, changed, all), {
+        code: 'SCHEMA_STEP',
+        message: /^towns: .* takes about \d+ s, in which nothing can .*portico migrate --max-pause \d+"/,
+      });
+      assert.match(
+        await describePlan(large, await planRelations(session, changed)),
+        /rows in about \d+ s, locks/,
+      );
+      assert.equal(checkExitCode(await planRelations(session, changed)), 4);
+      await migrateRelations(large, changed, { ...all, maxPause: 100 });
+      assert.equal(checkExitCode(await planRelations(session, changed)), 0);
+    });
+
+    test('wider bounds are additive steps that write no row anew, and narrower ones count rows', async () => {
+      await using db = await open();
+      const session = sessionOn(db);
+      const typed = (types: Readonly<Record<string, ColumnType>>) => [
+        relation('bounds', [
+          column('id', serial),
+          ...Object.entries(types).map(([name, type]) => column(name, type, { nullable: true })),
+        ]),
+      ];
+      const narrow = typed({
+        words: text(3),
+        data: { kind: 'bytes', max: 2 },
+        tags: { kind: 'json', maxBytes: 9 },
+        pages: { kind: 'integer', min: 1, max: 9 },
+        size: { kind: 'bigint', min: -3n, max: 2n ** 62n },
+        weight: { kind: 'number', min: 0.5, max: 1.5 },
+        cost: { kind: 'decimal', precision: 4, scale: 2, min: '0.50' },
+        sort: { kind: 'enum', values: ["it's", 'b'] },
+      });
+      const wide = typed({
+        words: text(4),
+        data: { kind: 'bytes', max: 10 },
+        tags: { kind: 'json', maxBytes: 10 },
+        pages: { kind: 'integer', max: 10 },
+        size: { kind: 'bigint', min: -(2n ** 63n) },
+        weight: { kind: 'number', min: -1e300 },
+        cost: { kind: 'decimal', precision: 12, scale: 2, min: '-7.25' },
+        sort: { kind: 'enum', values: ['b', 'c', "it's"] },
+      });
+      await prepareRelations(session, narrow, 'additive');
+      const [bytes, cost] = engine === 'sqlite' ? ["x'00'", 50] : ["'\\x00'", 0.5];
+      await db.run(
+        `INSERT INTO bounds (words, data, tags, pages, size, weight, cost, sort) VALUES ('abc', ${bytes}, '[]', 9, 4611686018427387904, 1.5, ${cost}, 'it''s')`,
+      );
+      const plan = await planRelations(session, wide);
+      assert.equal(checkExitCode(plan), 3, await describePlan(session, plan));
+      assert.ok(plan.steps.every((step) => ['nothing', 'a moment'].includes(step.lock)));
+      const file = "SELECT pg_relation_filenode('bounds')";
+      const [before] = engine === 'sqlite' ? [] : await db.rows(file);
+      await prepareRelations(session, wide, 'additive');
+      if (engine === 'postgres')
+        assert.deepEqual((await db.rows(file))[0], before, 'no row was written anew');
+      assert.deepEqual(await planRelations(session, wide), { steps: [], undeclared: [] });
+      const longer = `INSERT INTO bounds (words, pages, size, weight, cost, sort) VALUES ('abcd', -5, -9223372036854775807, -5, ${engine === 'sqlite' ? -725 : '-7.25'}, 'c')`;
+      await db.run(longer);
+      await assert.rejects(db.run("INSERT INTO bounds (words) VALUES ('abcde')"));
+      await assert.rejects(db.run("INSERT INTO bounds (sort) VALUES ('d')"));
+      assert.equal(checkExitCode(await planRelations(session, narrow)), 4);
+      await assert.rejects(async () => migrateRelations(session, narrow, all), {
+        message: /because of 1 row .*, by id: 2\./,
+      });
+      await db.run('DELETE FROM bounds WHERE id = 2');
+      await migrateRelations(session, narrow, all);
+      assert.deepEqual(await planRelations(session, narrow), { steps: [], undeclared: [] });
+      await assert.rejects(db.run(longer));
+      assert.deepEqual(await db.rows('SELECT words, sort FROM bounds'), [['abc', "it's"]]);
+    });
+
     test('what is dropped is named, no longer declared, and in a file before', async () => {
       await using folder = await temporaryFolder();
       await using db = await open();
@@ -261,7 +358,7 @@ for (const [engine, open] of Object.entries(bareEngines)) {
       const [towns_ = ''] = await drop(['towns'], alone);
       assert.equal(readFileSync(towns_, 'utf8').split('\n')[1], '{"id":2,"name":"Bonn","_version":"0"}');
       await assert.rejects(drop(['towns'], alone), {
-        code: 'DATABASE_OPEN',
+        code: 'SCHEMA_STEP',
         message: /there is nothing else/,
       });
     });
@@ -275,7 +372,7 @@ for (const [engine, open] of Object.entries(bareEngines)) {
       );
       assert.match(
         shown,
-        /^towns: create index towns__index__name \(additive, reads about \d+ rows, locks \w+\)\n {2}CREATE INDEX/,
+        /^towns: create index towns__index__name \(additive, reads about \d+ rows in under 1 s, locks \w+\)\n {2}CREATE INDEX/,
       );
       assert.match(shown, /\ntowns\.cost is not declared; it stays as it is and is not served\.\n$/);
     });

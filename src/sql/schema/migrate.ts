@@ -14,16 +14,15 @@ import { declaredTables, fingerprintOf } from './tables.ts';
 /** A step cannot be made; the message says why and what to do. */
 export class SchemaError extends ExpectedError {
   override readonly name = 'SchemaError';
-  readonly code = 'DATABASE_OPEN';
+  readonly code = 'SCHEMA_STEP';
 }
 
 /** What the start of a service does to the tables of relations. */
-export type StartMode = 'additive' | 'never';
+export type StartMode = 'additive' | 'never' | 'all-but-drops';
 
 /**
- * Prepares the tables of relations for a start. Runs the plan if all of its steps are additive; runs none
- * otherwise. Returns the columns and tables that no longer are declared. Fails with DatabaseOpenError if steps
- * are left.
+ * Prepares the tables of relations for a start: makes all steps that the mode allows, or none if any other is
+ * left. Returns the columns and tables that no longer are declared. Fails with DatabaseOpenError.
  */
 export function prepareRelations(
   session: SchemaSession,
@@ -42,9 +41,25 @@ export function prepareRelations(
   };
   return whenReady(planRelations(session, relations), (plan) => {
     if (plan.steps.length === 0) return plan.undeclared;
+    if (mode === 'all-but-drops') return prepareFully(session, relations);
     // Another process may have made the steps while this one waited.
     return session.exclusively(() => whenReady(planRelations(session, relations), prepare));
   });
+}
+
+async function prepareFully(
+  session: SchemaSession,
+  relations: readonly Relation[],
+): Promise<readonly string[]> {
+  try {
+    await migrateRelations(session, relations, { rewrite: true });
+  } catch (error) {
+    if (!(error instanceof SchemaError)) throw error;
+    throw new DatabaseOpenError(`its tables are not those of the declared relations. ${error.message}`, {
+      cause: error,
+    });
+  }
+  return (await planRelations(session, relations)).undeclared;
 }
 
 function applyAll(session: SchemaSession, [next, ...rest]: readonly Step[]): MaybePromise<void> {
@@ -65,6 +80,8 @@ export function checkExitCode({ steps }: Plan): 0 | 3 | 4 {
 export interface MigrateOptions {
   /** Whether to make steps that write a table anew. */
   readonly rewrite: boolean;
+  /** How long nothing may be written during a step, by an estimate, in seconds. Default: 2. */
+  readonly maxPause?: number | undefined;
   /** Called before each step. */
   readonly onStep?: (step: Step) => MaybePromise<void>;
 }
@@ -87,25 +104,47 @@ export async function migrateRelations(
 async function makeSteps(
   session: SchemaSession,
   relations: readonly Relation[],
-  { rewrite, onStep }: MigrateOptions,
+  { rewrite, maxPause = MAX_PAUSE, onStep }: MigrateOptions,
   made: Step[],
 ): Promise<void> {
   const { steps } = await planRelations(session, relations);
   const allowed: readonly StepClass[] = ['additive', 'checked', ...(rewrite ? (['rewriting'] as const) : [])];
-  for (const { table, what, obstacle, ...step } of steps) {
+  for (const each of steps) {
+    const { table, what, obstacle, ...step } = each;
     if (obstacle !== undefined) throw new SchemaError(`${table}: cannot ${what}: ${obstacle}`);
     if (!allowed.includes(step.class))
       throw new SchemaError(
         `${table}: ${what} writes all rows anew. Run "portico migrate --rewrite" to allow that.`,
       );
+    await requirePause(session, each, maxPause);
   }
   if (steps.some(({ breaksOthers }) => breaksOthers)) await requireAgreement(session, relations);
   for (const step of steps) {
+    // Its table may have got its name by a step before.
+    await requirePause(session, step, maxPause);
     await onStep?.(step);
     for (const violation of step.violations) await requireNone(session, step, violation);
     await session.apply(step);
     made.push(step);
   }
+}
+
+/** The pause that a migration may make without asking, in seconds. */
+const MAX_PAUSE = 2;
+
+/** About how long a step takes, in seconds. */
+async function secondsOf(session: SchemaSession, { table, perRow }: Step): Promise<number> {
+  return perRow === 0 ? 0 : ((await session.rowsOf(table)) * perRow) / 1e6;
+}
+
+async function requirePause(session: SchemaSession, step: Step, maxPause: number): Promise<void> {
+  if (step.lock !== 'writes' && step.lock !== 'everything') return;
+  const seconds = await secondsOf(session, step);
+  if (seconds <= maxPause) return;
+  const waits = step.lock === 'writes' ? 'can be written' : 'can use the table';
+  throw new SchemaError(
+    `${step.table}: ${step.what} takes about ${Math.ceil(seconds)} s, in which nothing ${waits}. Run "portico migrate --max-pause ${Math.ceil(seconds)}" to allow that.`,
+  );
 }
 
 /** Fails with SchemaError while other processes would fail without what a step takes away. */
@@ -137,7 +176,9 @@ async function requireNone(
 export async function describePlan(session: SchemaSession, { steps, undeclared }: Plan): Promise<string> {
   const lines: string[] = [];
   for (const step of steps) {
-    const exists = step.readsRows ? `, reads about ${await session.rowsOf(step.table)} rows` : '';
+    const seconds = Math.ceil(await secondsOf(session, step));
+    const time = seconds <= 1 ? 'under 1 s' : `about ${seconds} s`;
+    const exists = step.perRow > 0 ? `, reads about ${await session.rowsOf(step.table)} rows in ${time}` : '';
     lines.push(`${step.table}: ${step.what} (${step.class}${exists}, locks ${step.lock})`);
     if (step.obstacle !== undefined) lines.push(`  cannot be made: ${step.obstacle}`);
     for (const text of step.sql) lines.push(`${text};`.replaceAll(/^/gm, '  '));

@@ -39,7 +39,7 @@ const NAMES = (table: string, numbers: string) => `
 const CONSTRAINTS = `
   SELECT t.relname::text, conname::text, contype::text, convalidated, ${NAMES('conrelid', 'conkey')},
     (SELECT relname::text FROM pg_class WHERE oid = confrelid),
-    ${NAMES('confrelid', 'confkey')}, confdeltype::text
+    ${NAMES('confrelid', 'confkey')}, confdeltype::text, pg_get_expr(conbin, conrelid)
   FROM pg_constraint ${OF_TABLES.replace('$', 'conrelid')}
   WHERE contype IN ('p', 'c', 'f') ORDER BY conname`;
 const INDEXES = `
@@ -89,12 +89,13 @@ function readTable(
   };
 }
 
-function checkOf([, name, , , columns]: readonly unknown[]): readonly Check[] {
+function checkOf(row: readonly unknown[]): readonly Check[] {
+  const [, name, , , columns] = row;
   const tag = tagOf(String(name));
   const [column, ...more] = (columns ?? []) as readonly string[];
   return tag === undefined || column === undefined || more.length > 0
     ? []
-    : [{ name: String(name), column, tag }];
+    : [{ name: String(name), column, tag, condition: String(row[8]) }];
 }
 
 /** The names of types in the catalogue, as codecs write them. */

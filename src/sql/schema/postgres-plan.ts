@@ -14,6 +14,7 @@ import {
   checkViolation,
   conversion,
   missingViolation,
+  PER_ROW,
   referenceViolation,
   type Step,
   step,
@@ -94,7 +95,7 @@ function unfinishedSteps({ name }: DeclaredTable, { invalidIndexes }: PostgresTa
 /** Validates what an interrupted step added without looking at the rows. */
 function validateSteps({ table, current, changes }: TableDiff<PostgresTable>): readonly Step[] {
   const dropped = changes.flatMap((change) => {
-    if (change.is === 'drop check') return [change.check.name];
+    if (change.is === 'drop check' || change.is === 'widen check') return [change.check.name];
     if (change.is === 'drop reference') return [change.foreignKey.name];
     return change.is === 'rename constraint' ? [change.from] : [];
   });
@@ -114,7 +115,7 @@ function validateStep({ name }: DeclaredTable, constraint: string, violation: Vi
     class: 'checked',
     sql: [validate(name, constraint)],
     lock: 'nothing',
-    readsRows: true,
+    perRow: PER_ROW.check,
     violations: [violation],
   });
 }
@@ -126,6 +127,11 @@ function validate(table: string, constraint: string): string {
 /** Adds a constraint for new rows, and then looks at the existing ones without a lock. */
 function constraintSql(table: string, name: string, clause: string): readonly string[] {
   return [`${addConstraint(table, clause)} NOT VALID`, validate(table, name)];
+}
+
+/** PostgreSQL also makes the indexes of a rewritten table anew. */
+function rewriteOf({ indexes }: DeclaredTable): number {
+  return PER_ROW.rewrite + (1 + indexes.length) * PER_ROW.index;
 }
 
 function changeSteps(table: DeclaredTable, current: PostgresTable, change: Change): readonly Step[] {
@@ -203,7 +209,7 @@ function changeSteps(table: DeclaredTable, current: PostgresTable, change: Chang
           breaksOthers: true,
           sql: [`${alter} ${dropped}${added}`],
           lock: 'everything',
-          readsRows: true,
+          perRow: rewriteOf(table),
           violations: [
             ...table.key.map((column) => missingViolation(table, column)),
             uniqueViolation({ ...table, key: ['ctid'] }, index, 'postgres'),
@@ -217,9 +223,32 @@ function changeSteps(table: DeclaredTable, current: PostgresTable, change: Chang
         step(name, `check ${check.column}`, {
           class: current.columns.some((column) => column.name === check.column) ? 'checked' : 'additive',
           sql: constraintSql(name, check.name, checkClause(check)),
-          readsRows: true,
+          perRow: PER_ROW.check,
           violations: [checkViolation(table, check)],
         }),
+      ];
+    }
+    case 'widen check': {
+      const { check, from } = change;
+      const isAdded = current.checks.some((each) => each.name === check.name);
+      const sql = constraintSql(name, check.name, checkClause(check)).slice(isAdded ? 1 : 0);
+      // The old check goes last, so that a step that is interrupted is known to be a wider check.
+      return [
+        step(name, `widen the check of ${check.column}`, {
+          sql: [...sql, `${alter} DROP CONSTRAINT IF EXISTS ${identifier(from.name)}`],
+          perRow: PER_ROW.check,
+        }),
+      ];
+    }
+    case 'grow': {
+      // With a check the statement would read all rows.
+      const checks = current.checks.filter((check) => check.column === change.column.name);
+      const actions = [
+        ...checks.map((check) => `DROP CONSTRAINT ${identifier(check.name)}`),
+        `ALTER COLUMN ${identifier(change.column.name)} TYPE ${change.column.type}`,
+      ];
+      return [
+        step(name, `let ${change.column.name} have more digits`, { sql: [`${alter} ${actions.join(', ')}`] }),
       ];
     }
     case 'add index': {
@@ -229,7 +258,7 @@ function changeSteps(table: DeclaredTable, current: PostgresTable, change: Chang
           class: index.isUnique ? 'checked' : 'additive',
           sql: [createIndex('postgres', name, index, 'concurrently')],
           lock: 'nothing',
-          readsRows: true,
+          perRow: PER_ROW.index,
           violations: index.isUnique ? [uniqueViolation(table, index, 'postgres')] : [],
         }),
       ];
@@ -240,7 +269,7 @@ function changeSteps(table: DeclaredTable, current: PostgresTable, change: Chang
         step(name, `add reference ${foreignKey.columns.join(', ')}`, {
           class: 'checked',
           sql: constraintSql(name, foreignKey.name, foreignKeyClause(foreignKey)),
-          readsRows: true,
+          perRow: PER_ROW.refer,
           violations: [referenceViolation(table, foreignKey)],
         }),
       ];
@@ -260,7 +289,7 @@ function addColumnSteps(table: DeclaredTable, column: DeclaredColumn): readonly 
       ...parts,
     });
   if (column.identity !== undefined)
-    return [add(column, { class: 'rewriting', lock: 'everything', readsRows: true })];
+    return [add(column, { class: 'rewriting', lock: 'everything', perRow: rewriteOf(table) })];
   if (column.nullable || column.default !== undefined) return [add(column)];
   return [add({ ...column, nullable: true }), requireStep(table, column, 'added')];
 }
@@ -279,7 +308,7 @@ function requireStep(table: DeclaredTable, column: DeclaredColumn, was: 'stored'
       validate(name, constraint),
       `${alter} ALTER COLUMN ${identifier(column.name)} SET NOT NULL, DROP CONSTRAINT ${identifier(constraint)}`,
     ],
-    readsRows: true,
+    perRow: fill === undefined ? PER_ROW.check : PER_ROW.fill,
     fill: fill === undefined ? undefined : { column: column.name, value: fill, after: 1 },
     violations: fill === undefined ? [missingViolation(table, column.name)] : [],
     what: was === 'added' ? `fill ${column.name} and refuse null in it` : `refuse null in ${column.name}`,
@@ -304,7 +333,7 @@ function numberStep({ name }: DeclaredTable, current: PostgresTable, column: Dec
       `${of} DROP DEFAULT, ALTER COLUMN ${identifier(column.name)} SET NOT NULL, ALTER COLUMN ${identifier(column.name)} ADD GENERATED ${identity} AS IDENTITY;\nSELECT setval(${sequence}, ${next}, false)`,
     ],
     lock: 'everything',
-    readsRows: true,
+    perRow: PER_ROW.check,
   });
 }
 
@@ -326,7 +355,7 @@ function retypeStep(table: DeclaredTable, from: Column, column: DeclaredColumn):
       `ALTER TABLE ${identifier(table.name)} ${(from.identity === undefined ? actions : actions.slice(1)).join(', ')}`,
     ],
     lock: 'everything',
-    readsRows: true,
+    perRow: rewriteOf(table),
     violations:
       found?.loses === undefined
         ? []

@@ -35,7 +35,7 @@ export function postgresSession(connection: Connection): SchemaSession {
     rows,
     async rowsOf(table) {
       const [row] = await rows(
-        `SELECT greatest(reltuples, 0)::bigint FROM pg_class WHERE oid = to_regclass(${textLiteral(identifier(table))})`,
+        `SELECT CASE WHEN reltuples < 0 THEN pg_relation_size(oid) / 100 ELSE reltuples END::bigint FROM pg_class WHERE oid = to_regclass(${textLiteral(identifier(table))})`,
       );
       return Number(row?.[0] ?? 0);
     },

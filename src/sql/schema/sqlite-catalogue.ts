@@ -84,10 +84,24 @@ const unquoted = (name: string) => name.replaceAll('""', '"');
 
 /** The checks that have our names. SQLite keeps the text of a table, and renames columns in it. */
 function checksOf(sql: string): readonly Check[] {
-  return [...sql.matchAll(OWN_CHECK)].flatMap(([, name = '', column = '']) => {
+  return [...sql.matchAll(OWN_CHECK)].flatMap(({ 0: text, 1: name = '', 2: column = '', index }) => {
     const tag = tagOf(unquoted(name));
-    return tag === undefined ? [] : [{ name: unquoted(name), column: unquoted(column), tag }];
+    if (tag === undefined) return [];
+    const condition = clauseFrom(sql, index + text.indexOf('" CHECK (') + '" CHECK ('.length);
+    return [{ name: unquoted(name), column: unquoted(column), tag, condition }];
   });
+}
+
+/** The text from a place after an opening parenthesis up to the closing one. */
+function clauseFrom(sql: string, start: number): string {
+  const token = /'(?:[^']|'')*'|"(?:[^"]|"")*"|[()]/g;
+  token.lastIndex = start;
+  for (let depth = 1; depth > 0; ) {
+    const found = token.exec(sql)?.[0];
+    if (found === undefined) return sql.slice(start);
+    depth += found === '(' ? 1 : found === ')' ? -1 : 0;
+  }
+  return sql.slice(start, token.lastIndex - 1);
 }
 
 /** The text of a table without its quoted names, texts and comments. */

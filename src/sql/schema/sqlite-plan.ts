@@ -12,13 +12,14 @@ import {
   checkViolation,
   conversion,
   missingViolation,
+  PER_ROW,
   referenceViolation,
   type Step,
   step,
   uniqueViolation,
   type Violation,
 } from './steps.ts';
-import { type Column, type DeclaredTable, identifier } from './tables.ts';
+import { type Column, type DeclaredTable, identifier, textLiteral } from './tables.ts';
 
 /** The steps that make the tables of a file those of the declaration. */
 export function planSqlite({ tables }: Diff<SqliteTable>): readonly Step[] {
@@ -63,7 +64,7 @@ function changeSteps(diff: ExistingDiff): readonly Step[] {
   const rest = changes.filter(isMade);
   if (rest.length === 0) return [];
   const added = rest.flatMap((change) => (change.is === 'add column' ? [change.column] : []));
-  const simple = rest.map((change) => simpleSteps(table, change, rest));
+  const simple = rest.map((change) => simpleSteps(table, change, changes));
   if (added.every(isAddable) && simple.every((steps) => steps !== undefined)) return simple.flat();
   return rebuildSteps(diff);
 }
@@ -89,7 +90,9 @@ function simpleSteps(
         .map((key) => `CONSTRAINT ${identifier(key.name)} ${referencesClause(key)}`);
       const parts = [columnDefinition('sqlite', column), ...checks, ...references];
       const sql = [`ALTER TABLE ${identifier(table.name)} ADD COLUMN ${parts.join(' ')}`];
-      return [step(table.name, `add column ${column.name}`, { sql, readsRows: checks.length > 0 })];
+      return [
+        step(table.name, `add column ${column.name}`, { sql, perRow: checks.length > 0 ? PER_ROW.index : 0 }),
+      ];
     }
     case 'add check':
       // It is a part of its new column.
@@ -101,6 +104,22 @@ function simpleSteps(
       return columns.length === 1 && column?.nullable === true && column.default === undefined
         ? []
         : undefined;
+    }
+    case 'widen check':
+    case 'drop check': {
+      // SQLite would rename the column in the text.
+      if (all.some(({ is }) => is === 'rename column')) return undefined;
+      const isDrop = change.is === 'drop check';
+      const { name, condition } = isDrop ? change.check : change.from;
+      const from = `CONSTRAINT ${identifier(name)} CHECK (${condition})`;
+      return [
+        step(table.name, `${isDrop ? 'drop' : 'widen'} the check of ${change.check.column}`, {
+          sql: [
+            isDrop ? editTable(table.name, from) : editTable(table.name, from, checkClause(change.check)),
+          ],
+          isEdit: true,
+        }),
+      ];
     }
     case 'drop index':
       return [
@@ -115,7 +134,7 @@ function simpleSteps(
       return [
         step(table.name, `rename index ${change.from} to ${change.to}`, {
           sql,
-          readsRows: true,
+          perRow: PER_ROW.index,
           lock: 'writes',
         }),
       ];
@@ -127,7 +146,7 @@ function simpleSteps(
           class: index.isUnique ? 'checked' : 'additive',
           sql: [createIndex('sqlite', table.name, index)],
           lock: 'writes',
-          readsRows: true,
+          perRow: PER_ROW.index,
           violations: index.isUnique ? [uniqueViolation(table, index, 'sqlite')] : [],
         }),
       ];
@@ -135,6 +154,22 @@ function simpleSteps(
     default:
       return undefined;
   }
+}
+
+/**
+ * Replaces a constraint in the text of a table, or removes it: sqlite.org/lang_altertable.html describes that for
+ * changes which no row contradicts.
+ */
+function editTable(table: string, from: string, to?: string): string {
+  const [text, name] = [textLiteral(from), textLiteral(table)];
+  const edited =
+    to === undefined
+      ? [',\n  ', ', ', ' '].reduce(
+          (sql, before) => `replace(${sql}, ${textLiteral(before + from)}, '')`,
+          'sql',
+        )
+      : `replace(sql, ${text}, ${textLiteral(to)})`;
+  return `UPDATE sqlite_schema SET sql = ${edited} WHERE type = 'table' AND name = ${name} AND instr(sql, ${text}) > 0`;
 }
 
 /** Creates the table anew, as SQLite can change little of a table: sqlite.org/lang_altertable.html#otheralter. */
@@ -195,7 +230,7 @@ function rebuildSteps({ table, current, changes, obstacle }: ExistingDiff): read
       breaksOthers: true,
       sql: [rebuildScript(table, { ...current, foreignKeys: keptReferences(current, changes) }, selected)],
       lock: 'writes',
-      readsRows: true,
+      perRow: PER_ROW.rewrite + table.indexes.length * PER_ROW.index,
       violations,
       obstacle: problems.length > 0 ? problems.join('; ') : undefined,
     }),
@@ -257,10 +292,9 @@ function parenthesised(constant: string | undefined): string | undefined {
 
 /** So that the numbers of deleted rows are not used again. */
 function keepSequence(table: string, name: string): readonly string[] {
-  const literal = (text: string) => `'${text.replaceAll("'", "''")}'`;
   return [
-    `INSERT INTO sqlite_sequence (name, seq) SELECT ${literal(name)}, 0 WHERE NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = ${literal(name)})`,
-    `UPDATE sqlite_sequence SET seq = max(seq, coalesce((SELECT seq FROM sqlite_sequence WHERE name = ${literal(table)}), 0)) WHERE name = ${literal(name)}`,
+    `INSERT INTO sqlite_sequence (name, seq) SELECT ${textLiteral(name)}, 0 WHERE NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = ${textLiteral(name)})`,
+    `UPDATE sqlite_sequence SET seq = max(seq, coalesce((SELECT seq FROM sqlite_sequence WHERE name = ${textLiteral(table)}), 0)) WHERE name = ${textLiteral(name)}`,
   ];
 }
 
@@ -280,6 +314,7 @@ function describe(change: Change): string {
     case 'rename index':
       return `${change.is} ${change.from}`;
     case 'drop check':
+    case 'widen check':
     case 'add check':
       return `${change.is.slice(0, -6)} the check of ${change.check.column}`;
     case 'drop index':

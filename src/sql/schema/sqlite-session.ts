@@ -70,9 +70,10 @@ export function sqliteSession(db: DatabaseSync): SchemaSession {
         );
       });
     },
-    apply({ sql, isRebuild }) {
+    apply({ sql, isRebuild, isEdit }) {
       for (const text of sql) {
-        if (isRebuild === true) rebuild(db, changing, () => db.exec(text));
+        if (isEdit === true) changing(() => editSchema(db, text));
+        else if (isRebuild === true) rebuild(db, changing, () => db.exec(text));
         else changing(() => db.exec(text));
       }
     },
@@ -120,6 +121,20 @@ function rebuild(db: DatabaseSync, changing: (work: () => void) => void, work: (
     });
   } finally {
     db.exec(`PRAGMA legacy_alter_table = OFF; PRAGMA foreign_keys = ${enforced}`);
+  }
+}
+
+/** Runs an edit of the text of a table, in a transaction. */
+function editSchema(db: DatabaseSync, sql: string): void {
+  db.enableDefensive(false);
+  db.exec('PRAGMA writable_schema = ON');
+  try {
+    if (Number(db.prepare(sql).run().changes) !== 1) throw new Error('The text of the table has changed');
+    // Other connections read the schema again if its version changes; this one does at the reset.
+    db.exec(`PRAGMA schema_version = ${Number(schemaVersion(db)) + 1}`);
+  } finally {
+    db.exec('PRAGMA writable_schema = RESET');
+    db.enableDefensive(true);
   }
 }
 

@@ -33,6 +33,8 @@ export interface Check {
   readonly column: string;
   /** The kind and the digest; two checks of one column with the same tag are the same. */
   readonly tag: string;
+  /** The condition as the engine writes it. */
+  readonly condition: string;
 }
 
 export interface Index {
@@ -239,7 +241,49 @@ function checkOf(engine: Engine, table: string, { name, type }: DeclaredColumnOf
   if (general === undefined) return undefined;
   const tag = `${kindOf(type)}_${digest(general)}`;
   const head = objectName(table, 'check', [name], LONGEST_NAME - tag.length - 2);
-  return { name: `${head}__${tag}`, column: name, tag, on: (expression) => String(write(type, expression)) };
+  const on = (expression: string) => String(write(type, expression));
+  return { name: `${head}__${tag}`, column: name, tag, condition: on(identifier(name)), on };
+}
+
+/** Kinds whose conditions differ in their bounds or values alone. */
+const BOUNDED = /^(?:text|bytes|json|integer|bigint|number|decimal\d+|enum)$/;
+
+/** Whether a check allows all values that another one of the column allows. */
+export function isWider(check: Check, other: Check): boolean {
+  const kind = kindOfTag(check.tag);
+  if (check.column !== other.column || kind !== kindOfTag(other.tag) || !BOUNDED.test(kind)) return false;
+  const [wide, narrow] = [boundsOf(check.condition), boundsOf(other.condition)];
+  if (kind === 'enum') return narrow.values.every((value) => wide.values.includes(value));
+  const isBelow = (bound: string | undefined, than: string | undefined) =>
+    bound === undefined || (than !== undefined && compareNumbers(bound, than) <= 0);
+  return (
+    isBelow(wide.min, narrow.min) &&
+    (wide.max === undefined || (narrow.max !== undefined && isBelow(narrow.max, wide.max)))
+  );
+}
+
+/** The bounds and texts in a condition, in the words of either engine. */
+function boundsOf(condition: string) {
+  // The lowest bigint is a difference of two numbers.
+  const text = condition.replace('(-9223372036854775807 - 1)', '-9223372036854775808');
+  const after = (words: RegExp) =>
+    new RegExp(`${words.source} [('"]*(-?\\d[\\d.]*(?:e[+-]?\\d+)?)`, 'i').exec(text)?.[1];
+  return {
+    min: after(/(?:>=|BETWEEN)/),
+    max: after(/(?:<=|BETWEEN \S+ AND)/),
+    values: Array.from(text.matchAll(/'((?:[^']|'')*)'/g), ([, value]) => value),
+  };
+}
+
+/** Compares decimals exactly, and numbers with an exponent as doubles. */
+function compareNumbers(a: string, b: string): number {
+  if (/e/i.test(a + b)) return Number(a) - Number(b);
+  const digits = Math.max(...[a, b].map((text) => text.split('.')[1]?.length ?? 0));
+  const [left, right] = [a, b].map((text) => {
+    const [whole = '', fraction = ''] = text.split('.');
+    return BigInt(whole.concat(fraction.padEnd(digits, '0')));
+  });
+  return left === right ? 0 : (left ?? 0n) < (right ?? 0n) ? -1 : 1;
 }
 
 const among = (c: string, values: readonly string[]) => `${c} IN (${values.map(textLiteral).join(', ')})`;

@@ -1,9 +1,10 @@
 import { existsSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { StoreUnavailableError } from '../../core/errors.ts';
+import type { MaybePromise } from '../../core/scheduler.ts';
 import { EventRetention, UserEventFeed } from '../../relations/events.ts';
 import { unobserved } from '../batch-queue.ts';
-import { type Database, type OpenOptions, PING } from '../database.ts';
+import { type Database, type OpenOptions, PING, startMode } from '../database.ts';
 import { requireNothingPending } from '../migration-files.ts';
 import { resetTimes, sqliteInbox } from '../sqlite-inbox/inbox.ts';
 import { proveWritable, rewriteWal } from '../sqlite-writer/checkpointer.ts';
@@ -11,7 +12,7 @@ import { openInlineWriter, openThreadWriter, type Writer } from '../sqlite-write
 import { apiTokens, auditStore } from '../stores/access-stores.ts';
 import { deliveryLog } from '../stores/delivery-log.ts';
 import { OpenedFiles, openReadConnection, openWriteConnection, readRow } from './connection.ts';
-import { migrate, openFailure, opening, pendingMigrations, requireAccess } from './migrate.ts';
+import { migrate, openFailure, pendingMigrations, requireAccess } from './migrate.ts';
 import { openReader, type Reader } from './reader.ts';
 import { lockForService } from './service-lock.ts';
 import { sqliteSql } from './sql.ts';
@@ -109,13 +110,8 @@ export function openSqlite(file: string, options: OpenOptions = {}): Database {
             import('../schema/sqlite-session.ts'),
           ]);
         const prepare = (db: DatabaseSync) =>
-          prepareRelations(sqliteSession(db), relations, mayMigrate ? 'additive' : 'never');
-        const undeclared = await opening(file, () => {
-          if (file === ':memory:') return prepare(reads);
-          // Its steps run synchronously, so the connection is open until they end.
-          using db = openWriteConnection(file);
-          return prepare(db);
-        });
+          prepareRelations(sqliteSession(db), relations, startMode(options));
+        const undeclared = await (file === ':memory:' ? prepare(reads) : prepareFile(file, prepare));
         const stores = sqliteRows(relations, { reads, writes: writer.queue, snapshot, reader });
         return { stores: serveRelations(stores, users), undeclared };
       },
@@ -140,6 +136,15 @@ export function openSqlite(file: string, options: OpenOptions = {}): Database {
     };
   } catch (cause) {
     void resources.disposeAsync();
+    throw openFailure(file, cause);
+  }
+}
+
+async function prepareFile<T>(file: string, prepare: (db: DatabaseSync) => MaybePromise<T>): Promise<T> {
+  try {
+    using db = openWriteConnection(file);
+    return await prepare(db);
+  } catch (cause) {
     throw openFailure(file, cause);
   }
 }

@@ -64,7 +64,7 @@ export function lockForService(file: string): Disposable {
  */
 export function isServed(file: string): boolean {
   const [path, note] = serviceFiles(file);
-  if (!existsSync(path)) return false;
+  if (held.has(path) || !existsSync(path)) return false;
   try {
     lockOn(path, note).close();
     return false;

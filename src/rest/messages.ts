@@ -268,13 +268,13 @@ const HOUR = 3_600_000;
 const KEY = /^[\x21-\x7e]{1,255}$/;
 
 /**
- * Reads the idempotency key of a create with a fingerprint of its body; undefined without a key. Throws
- * HttpProblem.
+ * Reads the idempotency key of a create with a fingerprint of its body and of what else says what it does;
+ * undefined without a key. Throws HttpProblem.
  */
-export function createKey(ctx: RequestContext, hours: number): IdempotencyKey | undefined {
+export function createKey(ctx: RequestContext, hours: number, how = ''): IdempotencyKey | undefined {
   const key = idempotencyKey(ctx);
   if (key === undefined) return undefined;
-  const fingerprint = createHash('sha256').update(ctx.body).digest('hex');
+  const fingerprint = createHash('sha256').update(how).update(ctx.body).digest('hex');
   return { key, fingerprint, keptFor: hours * HOUR };
 }
 

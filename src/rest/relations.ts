@@ -12,7 +12,7 @@ import { preferences } from '../core/negotiation.ts';
 import { type MaybePromise, whenReady } from '../core/scheduler.ts';
 import { didYouMean, quote } from '../core/text.ts';
 import { invalidParameter } from '../relations/rows/conditions.ts';
-import { conflictFaults, listedFaults, toldFaults } from '../relations/rows/faults.ts';
+import { conflictFaults, toldFaults } from '../relations/rows/faults.ts';
 import { importKey, rowImports } from '../relations/rows/import-rows.ts';
 import { readColumns } from '../relations/rows/row-lists.ts';
 import {
@@ -22,22 +22,20 @@ import {
   type RowOutcome,
   type RowStore,
   RowsRefusedError,
-  type StoredRow,
 } from '../relations/rows/rows.ts';
-import type { WriteCondition } from '../relations/user.ts';
+import type { RowWrite, StoredRow, WriteOutcome } from '../relations/rows/writes.ts';
 import { askedImport, type ImportLimits, importer } from './bulk.ts';
 import {
   createKey,
   isConditional,
   json,
   keptOf,
-  NEEDS_IF_MATCH,
   notModified,
   userValidators,
   validatorHeaders,
-  writeCondition,
 } from './messages.ts';
 import { listOf, type RelationListOptions } from './relation-lists.ts';
+import { invalidRow, RowRequests, type UpsertRule, type WriteHead } from './row-requests.ts';
 
 /** Options of the endpoints. */
 interface RelationEndpointOptions extends Guards, RelationListOptions, ImportLimits {
@@ -74,7 +72,9 @@ export function relationEndpoints(store: RowStore, options: RelationEndpointOpti
     create: writing(
       (ctx) => {
         const asked = askedImport(ctx);
-        return asked === undefined ? rows.create(ctx) : importRows(ctx, asked);
+        if (asked === undefined) return rows.create(ctx);
+        if (ctx.query.on !== undefined) throw invalidParameter('on', '"on" does not go with an import');
+        return importRows(ctx, asked);
       },
       (request) => (askedImport(request) === undefined ? 'buffer' : 'stream'),
     ),
@@ -104,11 +104,13 @@ function rowImporter(store: RowStore, limits: ImportLimits) {
 class Rows {
   readonly #store: RowStore;
   readonly #format: RowFormat;
+  readonly #requests: RowRequests;
   readonly #options: RelationEndpointOptions;
 
   constructor(store: RowStore, options: RelationEndpointOptions) {
     this.#store = store;
     this.#format = new RowFormat(store.relation);
+    this.#requests = new RowRequests(this.#format, options.requireIfMatch);
     this.#options = options;
   }
 
@@ -126,10 +128,21 @@ class Rows {
 
   /** POST /books with a row, or with an array of rows that are stored all or none. */
   async create(ctx: RequestContext): Promise<Reply> {
+    const head = headOf(ctx);
+    const rule = this.#requests.upsertRule(head);
     const given = this.#body(ctx);
-    if (Array.isArray(given)) return this.#createAll(ctx, given);
+    if (Array.isArray(given)) return this.#createAll(ctx, given, rule);
+    if (rule !== undefined) {
+      const [outcome] = await this.#write(
+        ctx,
+        this.#requests.upserts(head, [given], rule, () => '#'),
+        rule,
+      );
+      if (outcome === undefined || outcome.is === 'removed') throw new Error('an upsert returned no row');
+      return this.#written(ctx, outcome.row, outcome.is === 'created' ? 201 : 200, resolved(ctx, rule));
+    }
     const key = createKey(ctx, this.#options.idempotencyHours);
-    const [row = []] = this.#rows(ctx, [given], () => '#');
+    const [row = []] = this.#requests.rows(head, [given], () => '#');
     if (key === undefined) {
       const [stored] = await this.#store.create([row]);
       if (stored === undefined) throw new Error('a create returned no row');
@@ -143,28 +156,56 @@ class Rows {
     return { status: 201, type: '', body: '', headers: { location: this.#location(rowKey) } };
   }
 
-  async #createAll(ctx: RequestContext, given: readonly unknown[]): Promise<Reply> {
-    if (ctx.headers['idempotency-key'] !== undefined) {
-      throw new HttpProblem(
-        400,
-        'INVALID_IDEMPOTENCY_KEY',
-        'Idempotency-Key goes with one row, not with an array',
-      );
-    }
+  async #createAll(
+    ctx: RequestContext,
+    given: readonly unknown[],
+    rule: UpsertRule | undefined,
+  ): Promise<Reply> {
     if (given.length > MAX_ROWS) {
       const message = `An array takes at most ${MAX_ROWS} rows (array rows); send the others in further requests`;
       throw new HttpProblem(400, 'LIMIT_EXCEEDED', message);
     }
-    const rows = this.#rows(ctx, given, (i) => `#/${i}`);
-    const stored = rows.length === 0 ? [] : await this.#store.create(rows);
-    if (!this.#shows(ctx)) return minimal(ctx, 201, {});
-    return json(`[${stored.map(({ values }) => this.#format.json(values)).join()}]`, 201);
+    const head = headOf(ctx);
+    const at = (i: number) => `#/${i}`;
+    if (rule === undefined && ctx.headers['idempotency-key'] === undefined) {
+      const rows = this.#requests.rows(head, given, at);
+      const stored = rows.length === 0 ? [] : await this.#store.create(rows);
+      return this.#writtenAll(ctx, stored, 201, {});
+    }
+    const relation = this.#store.relation.name;
+    const writes =
+      rule === undefined
+        ? this.#requests.rows(head, given, at).map((row) => ({ is: 'create', relation, row }) as const)
+        : this.#requests.upserts(head, given, rule, at);
+    const outcomes = await this.#write(ctx, writes, rule);
+    const stored = outcomes.flatMap((outcome) => (outcome.is === 'removed' ? [] : [outcome.row]));
+    const isCreated = rule === undefined || outcomes.some((outcome) => outcome.is === 'created');
+    return this.#writtenAll(
+      ctx,
+      stored,
+      isCreated ? 201 : 200,
+      rule === undefined ? {} : resolved(ctx, rule),
+    );
+  }
+
+  /** Does writes of a request, once if it has an idempotency key. */
+  async #write(
+    ctx: RequestContext,
+    writes: readonly RowWrite[],
+    rule: UpsertRule | undefined,
+  ): Promise<readonly WriteOutcome[]> {
+    const { transactions, relation } = this.#store;
+    const how = rule === undefined ? '' : `${rule.resolution} ${rule.on.join()} `;
+    const key = createKey(ctx, this.#options.idempotencyHours, how);
+    if (key === undefined) return writes.length === 0 ? [] : transactions.write(writes);
+    const outcome = await transactions.writeOnce(writes, { ...key, key: `/${relation.name} ${key.key}` });
+    return keptOf(outcome).outcomes;
   }
 
   /** PATCH /books/7 with a merge patch. */
   async change(ctx: RequestContext): Promise<Reply> {
     const key = this.#key(ctx);
-    const condition = this.#condition(ctx);
+    const condition = this.#requests.condition(headOf(ctx));
     const faults: RowFault[] = [];
     const patch = this.#format.readPatch(this.#body(ctx), key, faults);
     if (faults.length > 0) throw invalidRow(faults);
@@ -174,20 +215,19 @@ class Rows {
   /** PUT /books/7 with a whole row. */
   async put(ctx: RequestContext): Promise<Reply> {
     const key = this.#key(ctx);
-    const onlyNew = ctx.headers['if-none-match']?.trim() === '*';
-    const condition = onlyNew ? undefined : this.#condition(ctx);
+    const head = headOf(ctx);
+    const rule = this.#requests.putRule(head);
     const faults: RowFault[] = [];
-    const row = this.#format.readRow(this.#body(ctx), { key, caller: ctx.caller?.name, faults });
+    const row = this.#requests.row(head, this.#body(ctx), '#', faults, key);
     if (faults.length > 0) throw invalidRow(faults);
-    const creates = this.#format.clientsGiveKeys && condition === undefined;
-    if (onlyNew && !creates) throw this.#missing();
-    return this.#changed(ctx, await this.#store.put(row, { condition, creates, replaces: !onlyNew }));
+    if (!rule.replaces && !rule.creates) throw this.#missing();
+    return this.#changed(ctx, await this.#store.put(row, rule));
   }
 
   /** DELETE /books/7 */
   async remove(ctx: RequestContext): Promise<Reply> {
     const key = this.#key(ctx);
-    return this.#changed(ctx, await this.#store.remove(key, this.#condition(ctx)));
+    return this.#changed(ctx, await this.#store.remove(key, this.#requests.condition(headOf(ctx))));
   }
 
   #changed(ctx: RequestContext, outcome: RowOutcome): Reply {
@@ -206,13 +246,23 @@ class Rows {
   }
 
   /** The reply to a write that stored a row. */
-  #written(ctx: RequestContext, { values, version }: StoredRow, status: 200 | 201): Reply {
+  #written(
+    ctx: RequestContext,
+    { values, version }: StoredRow,
+    status: 200 | 201,
+    applied: Headers = {},
+  ): Reply {
     const { etag } = userValidators(version);
-    const headers =
-      status === 201 ? { etag, location: this.#location(this.#format.keyOf(values)) } : { etag };
+    const location = status === 201 ? { location: this.#location(this.#format.keyOf(values)) } : undefined;
+    const headers = { etag, ...location, ...applied };
     return this.#shows(ctx)
       ? json(this.#format.json(values), status, headers)
       : minimal(ctx, status, headers);
+  }
+
+  #writtenAll(ctx: RequestContext, stored: readonly StoredRow[], status: 200 | 201, headers: Headers): Reply {
+    if (!this.#shows(ctx)) return minimal(ctx, status, headers);
+    return json(`[${stored.map(({ values }) => this.#format.json(values)).join()}]`, status, headers);
   }
 
   /** Whether the reply of a write has the row: unless its caller may not read, or does not want it. */
@@ -255,30 +305,27 @@ class Rows {
     return parseJsonBody(ctx.body);
   }
 
-  /** Reads new rows, with all faults of all of them. */
-  #rows(ctx: RequestContext, given: readonly unknown[], pointer: (row: number) => string) {
-    const faults: RowFault[] = [];
-    const caller = ctx.caller?.name;
-    const rows = given.map((each, i) => this.#format.readRow(each, { at: pointer(i), caller, faults }));
-    if (faults.length > 0) throw invalidRow(faults);
-    return rows;
-  }
-
-  #condition(ctx: RequestContext): WriteCondition | undefined {
-    const condition = writeCondition(ctx);
-    if (condition === undefined && this.#options.requireIfMatch) throw NEEDS_IF_MATCH;
-    return condition;
-  }
-
   #missing(): HttpProblem {
     return new HttpProblem(404, 'NOT_FOUND', `${this.#store.relation.name} has no row with this key`);
   }
 }
 
+type Headers = Readonly<Record<string, string>>;
+
+function headOf({ headers, query, caller }: RequestContext): WriteHead {
+  return { headers, query, caller: caller?.name };
+}
+
+/** The header that names an applied preference, if the request has it. */
+function resolved(ctx: RequestContext, { resolution }: UpsertRule): Headers {
+  return preferences(ctx).has('resolution') ? { 'preference-applied': `resolution=${resolution}` } : {};
+}
+
 /** A reply without the row. */
-function minimal(ctx: RequestContext, status: 200 | 201, headers: Readonly<Record<string, string>>): Reply {
+function minimal(ctx: RequestContext, status: 200 | 201, headers: Headers): Reply {
   const isAsked = preferences(ctx).get('return') === 'minimal';
-  const applied = isAsked ? { 'preference-applied': 'return=minimal' } : {};
+  const all = [headers['preference-applied'], isAsked ? 'return=minimal' : undefined].filter(Boolean);
+  const applied = all.length === 0 ? {} : { 'preference-applied': all.join(', ') };
   return { status: status === 200 ? 204 : 201, type: '', body: '', headers: { ...headers, ...applied } };
 }
 
@@ -287,10 +334,6 @@ const CHANGED_MEANWHILE = new HttpProblem(
   'PRECONDITION_FAILED',
   'The row has been changed since, or is there already; read it again',
 );
-
-function invalidRow(faults: readonly RowFault[]): HttpProblem {
-  return new HttpProblem(400, 'INVALID_ROW', toldFaults(faults), { reasons: listedFaults(faults) });
-}
 
 /** Turns the refusal of a write by constraints into a 409 with all of them. */
 async function refusingConflicts(write: () => MaybePromise<Reply>): Promise<Reply> {

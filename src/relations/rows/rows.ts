@@ -6,18 +6,13 @@ import type { ImportCheckpoint, ImportPosition } from '../import.ts';
 import type { Column, ColumnType, Relation, Value } from '../relation.ts';
 import type { IdempotencyKey, WriteCondition } from '../user.ts';
 import type { RowLists } from './row-lists.ts';
+import type { PutRule, RowTransactions, StoredRow } from './writes.ts';
 
 /** The values of a row, in the order of the relation's columns; a serial that the engine assigns is null. */
 export type RowValues = readonly Value[];
 
 /** The values of a key, in the order of the relation's key. */
 export type RowKey = readonly Value[];
-
-/** A stored row with its version: the time of its last change in milliseconds, and higher after each. */
-export interface StoredRow {
-  readonly values: RowValues;
-  readonly version: number;
-}
 
 /** The outcome of a write to one row. */
 export type RowOutcome =
@@ -37,15 +32,6 @@ export type CreateOnceOutcome =
   /** A request with the key is in progress. */
   | { readonly is: 'running' };
 
-/** How a put treats a row that is there, or is not. */
-export interface PutRule {
-  readonly condition: WriteCondition | undefined;
-  /** Whether a missing row is created. */
-  readonly creates: boolean;
-  /** Whether a row that is there is replaced. */
-  readonly replaces: boolean;
-}
-
 /**
  * The rows of a relation in a database. Writes fail with RowsRefusedError if constraints refuse them, and all
  * methods with StoreUnavailableError while the database cannot answer.
@@ -53,6 +39,8 @@ export interface PutRule {
 export interface RowStore {
   readonly relation: Relation;
   readonly lists: RowLists;
+  /** Writes to the rows of this and other relations. */
+  readonly transactions: RowTransactions;
   read(key: RowKey): MaybePromise<StoredRow | undefined>;
   /** Stores all rows or none, in one commit. */
   create(rows: readonly RowValues[]): Promise<readonly StoredRow[]>;

@@ -183,6 +183,20 @@ export class Connection implements AsyncDisposable {
     return (await Promise.all(results)).slice(1, -1);
   }
 
+  /**
+   * Runs statements in one transaction that `work` sends one after another. Commits if it resolves to true;
+   * rolls back otherwise.
+   */
+  async session(work: (run: Connection['run']) => Promise<boolean>): Promise<void> {
+    const begun = this.run({ text: 'BEGIN' }, undefined);
+    let commits = false;
+    try {
+      [, commits] = await Promise.all([begun, work((statement, values) => this.run(statement, values))]);
+    } finally {
+      await this.run({ text: commits ? 'COMMIT' : 'ROLLBACK' }, undefined);
+    }
+  }
+
   /** Destroys the connection; statements in flight fail with ConnectionLostError. */
   abort(reason: string): void {
     const error = new Error(reason);

@@ -106,6 +106,11 @@ export class Server implements AsyncDisposable {
     return withRetries(() => this.#writers.use((connection) => connection.transaction(steps, then)));
   }
 
+  /** Runs a write of which later statements depend on earlier ones (see `Connection`). Rejects as `write` does. */
+  session(work: Parameters<Connection['session']>[0]): Promise<void> {
+    return withRetries(() => this.#writers.use((connection) => connection.session(work)));
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     await Promise.all([this.#readers[Symbol.asyncDispose](), this.#writers[Symbol.asyncDispose]()]);
   }

@@ -4,13 +4,21 @@ import type { RowStores, RowValues } from '../../relations/rows/rows.ts';
 import type { BatchQueue, DatabaseObserver } from '../batch-queue.ts';
 import type { UserReads } from '../postgres/user-reads.ts';
 import { singleWrite, writeQueue } from '../postgres/write-queue.ts';
-import { type Statement, type Steps, sqlState } from '../postgres-pool/connection.ts';
+import {
+  type Connection,
+  isValueError,
+  type Statement,
+  type Steps,
+  sqlState,
+} from '../postgres-pool/connection.ts';
 import type { Server } from '../postgres-pool/server.ts';
 import { textLiteral } from '../schema/tables.ts';
-import type { Step } from '../stores/sql.ts';
+import { keptResults } from '../sqlite-writer/batch.ts';
+import type { Query, Step } from '../stores/sql.ts';
 import type { NewRows, RowEngine, Rows } from './row-engine.ts';
 import { type Bound, type BoundText, name, POSTGRES_ROWS, type RowSql } from './row-sql.ts';
 import { rowStores } from './row-store.ts';
+import { EarlierColumn, UnitError, type UnitStep } from './units.ts';
 
 /** Where the rows are. */
 interface PostgresRowOptions {
@@ -37,6 +45,10 @@ export function postgresRows(relations: readonly Relation[], options: PostgresRo
 const CONFLICTS: ReadonlySet<unknown> = new Set(['23505', '23503']);
 /** restrict_violation. */
 const RESTRICTED = '23001';
+/** in_failed_sql_transaction: an earlier statement has failed. */
+const ABORTED = '25P02';
+/** data_exception, check_violation and not_null_violation. */
+const UNFIT = /^(?:22...|23514|23502)$/;
 /** Maximum number of statements that a connection prepares for relations. */
 const MAX_PREPARED = 500;
 /** Maximum number of concurrent batches of creates, each on its own connection. */
@@ -146,6 +158,24 @@ class PostgresRows implements RowEngine, AsyncDisposable {
     return this.#written(() => this.#options.server.transaction(statements));
   }
 
+  async unit(steps: readonly UnitStep[], isTrial = false): Promise<readonly Rows[]> {
+    let failed: UnitError | undefined;
+    let results: readonly Rows[] = [];
+    const work = async (run: Connection['run']) => {
+      const unit = new Unit(steps, ({ text }, values) => run(this.#named(text), values));
+      results = await unit.results();
+      failed = unit.failed;
+      return failed === undefined && !isTrial;
+    };
+    await this.#written(() => this.#options.server.session(work));
+    if (failed !== undefined) throw failed;
+    return results;
+  }
+
+  textOf({ postgres }: Query): string {
+    return postgres;
+  }
+
   afterGiven(sql: RowSql): readonly BoundText[] {
     const { serialName } = sql;
     if (serialName === undefined) return [];
@@ -171,6 +201,10 @@ class PostgresRows implements RowEngine, AsyncDisposable {
     return CONFLICTS.has(state) || state === RESTRICTED;
   }
 
+  isUnfit(error: unknown): boolean {
+    return UNFIT.test(sqlState(error) ?? '');
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     await Promise.all(Array.from(this.#creates.values(), (queue) => queue[Symbol.asyncDispose]()));
   }
@@ -192,6 +226,68 @@ class PostgresRows implements RowEngine, AsyncDisposable {
     const made = `row-${createHash('sha256').update(text).digest('base64url').slice(0, 32)}`;
     this.#names.set(text, made);
     return { name: made, text };
+  }
+}
+
+/** Runs the statements of a unit on a connection, each as soon as the results that it uses are there. */
+class Unit {
+  readonly #steps: readonly UnitStep[];
+  readonly #run: (statement: UnitStep, values: readonly unknown[]) => Promise<Rows>;
+  readonly #sent: Promise<Rows>[] = [];
+  /** The first statement that failed. */
+  failed: UnitError | undefined;
+
+  constructor(
+    steps: readonly UnitStep[],
+    run: (statement: UnitStep, values: readonly unknown[]) => Promise<Rows>,
+  ) {
+    this.#steps = steps;
+    this.#run = run;
+  }
+
+  /** The results of all statements that ran; rejects with the server's error if the unit may succeed later. */
+  async results(): Promise<readonly Rows[]> {
+    for (const each of this.#steps) {
+      const isAwaited =
+        each.kept !== undefined || each.values.some((value) => value instanceof EarlierColumn);
+      const before = isAwaited ? await this.#settled() : [];
+      if (this.failed !== undefined) return [];
+      const values = each.values.map((value, place) => {
+        if (place === each.kept) return keptResults(before);
+        return value instanceof EarlierColumn ? value.bind(before[value.step]?.[0]?.[value.column]) : value;
+      });
+      const running = this.#run(each, values);
+      // Its failure is seen when it is awaited.
+      running.catch(() => undefined);
+      this.#sent.push(running);
+      if (each.stops === undefined) continue;
+      const results = await this.#settled();
+      if (
+        this.failed !== undefined ||
+        each.stops === ((results.at(-1) ?? []).length > 0 ? 'found' : 'none')
+      ) {
+        return results;
+      }
+    }
+    return this.#settled();
+  }
+
+  /** The results of all statements sent so far, unless one has failed. */
+  async #settled(): Promise<readonly Rows[]> {
+    const results: Rows[] = [];
+    for (const [nth, each] of this.#sent.entries()) {
+      const { least = 0, most = Number.POSITIVE_INFINITY } = this.#steps[nth] ?? {};
+      try {
+        const rows = await each;
+        results.push(rows);
+        if (rows.length < least) this.failed ??= new UnitError(nth, 'few');
+        if (rows.length > most) this.failed ??= new UnitError(nth, 'many');
+      } catch (error) {
+        if (!isValueError(error) && sqlState(error) !== ABORTED) throw error;
+        this.failed ??= new UnitError(nth, 'engine', error);
+      }
+    }
+    return results;
   }
 }
 

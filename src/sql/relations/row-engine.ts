@@ -1,7 +1,8 @@
 import type { MaybePromise } from '../../core/scheduler.ts';
 import type { RowValues } from '../../relations/rows/rows.ts';
 import type { Step } from '../stores/sql.ts';
-import type { BoundText, RowDialect, RowSql } from './row-sql.ts';
+import type { BoundText, RowSql } from './row-sql.ts';
+import type { UnitEngine } from './units.ts';
 
 /** Rows of a statement, as arrays of columns. */
 export type Rows = readonly (readonly unknown[])[];
@@ -20,8 +21,7 @@ interface ManyInserted {
 }
 
 /** What the engines do differently. */
-export interface RowEngine {
-  readonly dialect: RowDialect;
+export interface RowEngine extends UnitEngine {
   /** Runs a read; a long one does not keep others waiting. */
   read(statement: BoundText, isLong?: boolean): MaybePromise<Rows>;
   /** Runs a short read that sees all acknowledged writes. */
@@ -36,10 +36,6 @@ export interface RowEngine {
   insertFree(sql: RowSql, row: RowValues, version: number): Promise<boolean>;
   /** Runs statements in one commit; resolves to the rows of each. */
   writeAll(steps: readonly (BoundText | Step)[]): Promise<readonly Rows[]>;
-  /** The statements that must follow the insert of a row that gives its serial. */
-  afterGiven(sql: RowSql): readonly BoundText[];
   /** The serial that the statement before it has assigned. */
   assigned(sql: RowSql): string;
-  /** Whether a write failed because of a constraint between rows. */
-  isConflict(error: unknown): boolean;
 }

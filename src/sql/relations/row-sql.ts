@@ -2,9 +2,14 @@ import { folded } from '../../core/text.ts';
 import type { Bound as BoundValue, Storage } from '../../relations/codec.ts';
 import { codecOf } from '../../relations/codecs.ts';
 import { type ColumnType, type Relation, USERS, type Value } from '../../relations/relation.ts';
+import { EarlierValue, type Given } from '../../relations/rows/writes.ts';
+import type { WriteCondition } from '../../relations/user.ts';
 
-/** A value as it is bound to a statement. */
-export type Bound = BoundValue | readonly unknown[];
+/** A time that every version precedes. */
+const NEVER = Number.MAX_SAFE_INTEGER;
+
+/** A value as it is bound to a statement; an earlier one takes its place when the statement runs. */
+export type Bound = BoundValue | readonly unknown[] | EarlierValue;
 
 /** A statement with its values. */
 export interface BoundText {
@@ -34,6 +39,8 @@ export interface RowDialect {
   readonly overriding: string;
   /** The constant false. */
   readonly no: string;
+  /** How a unique index has a column whose texts are compared without the case of A to Z. */
+  folded(column: string): string;
   greatest(...values: readonly string[]): string;
 }
 
@@ -65,6 +72,7 @@ export const SQLITE_ROWS: RowDialect = {
   },
   overriding: '',
   no: '0',
+  folded: (column) => `${column} COLLATE NOCASE`,
   greatest: (...values) => `max(${values.join(', ')})`,
 };
 
@@ -84,8 +92,18 @@ export const POSTGRES_ROWS: RowDialect = {
   },
   overriding: 'OVERRIDING SYSTEM VALUE',
   no: 'false',
+  folded: (column) => `lower(${column} COLLATE "C")`,
   greatest: (...values) => `greatest(${values.join(', ')})`,
 };
+
+/** What an insert does with a row that has the same values of a unique or of the key. */
+interface OnConflict {
+  readonly columns: readonly string[];
+  /** The columns that change; undefined if nothing does. */
+  readonly merged: readonly number[] | undefined;
+  /** Whether only a row with the same key changes. */
+  readonly sameKey: boolean;
+}
 
 /** Builds the statements on the rows of a relation. Texts that depend on the relation alone are built once. */
 export class RowSql {
@@ -137,17 +155,24 @@ export class RowSql {
     return index;
   }
 
+  /** The values of the condition of an update or a removal. */
+  conditionValues(condition: WriteCondition | undefined): readonly Bound[] {
+    return [this.dialect.list(condition?.versions), condition?.before ?? NEVER];
+  }
+
   /** The placeholder of the nth value, counting from 1. */
   parameter(nth: number, type: ColumnType): string {
     return this.dialect.parameter(nth, this.dialect.storage(type).type);
   }
 
   /** A value as it is bound. */
-  bind(value: Value | undefined, type: ColumnType): Bound {
+  bind(value: Given | undefined, type: ColumnType): Bound {
+    if (value instanceof EarlierValue) return value;
     return this.dialect.storage(type).bind(value ?? null);
   }
 
-  bindAt(column: number, value: Value | undefined): Bound {
+  bindAt(column: number, value: Given | undefined): Bound {
+    if (value instanceof EarlierValue) return value;
     return this.storageAt(column).bind(value ?? null);
   }
 
@@ -171,7 +196,7 @@ export class RowSql {
   }
 
   /** Whether a row has the number that the engine could assign. */
-  givesSerial(values: readonly Value[]): boolean {
+  givesSerial(values: readonly Given[]): boolean {
     return this.hasSerial && values[this.#serial] !== null;
   }
 
@@ -182,13 +207,54 @@ export class RowSql {
     return { values, version: Number(stored[columns.length]) };
   }
 
-  read(key: readonly Value[]): BoundText {
+  read(key: readonly Given[]): BoundText {
     return { text: this.#readText, values: this.#keyValues(key) };
   }
 
   /** The indexes of the columns that an insert of this row names. */
-  inserted(values: readonly Value[]): readonly number[] {
+  inserted(values: readonly Given[]): readonly number[] {
     return values.flatMap((value, i) => (i === this.#serial && value === null ? [] : [i]));
+  }
+
+  /** Stores a row, or does what `conflict` says with the one that is there; returns the stored row. */
+  insert(row: readonly Given[], version: number, conflict?: OnConflict): BoundText {
+    const { dialect, table } = this;
+    const inserted = this.inserted(row);
+    const names = [...inserted.map((i) => this.nameAt(i)), this.version];
+    const values: Bound[] = [];
+    const parameters = inserted.map((i) => this.parameterAt(values.push(this.bindAt(i, row[i])), i));
+    parameters.push(dialect.parameter(values.push(version), 'bigint'));
+    const otherwise = conflict === undefined ? '' : this.#onConflict(conflict);
+    return {
+      text: `INSERT INTO ${table} (${names.join(', ')}) ${dialect.overriding} VALUES (${parameters.join(', ')})${otherwise} RETURNING ${this.selected}`,
+      values,
+    };
+  }
+
+  /** A changed row gets a version above the given one, which tells it from a new row. */
+  #onConflict({ columns, merged, sameKey }: OnConflict): string {
+    const { dialect, table, version } = this;
+    const target = columns.map((column) => {
+      const type = this.typeOf(column);
+      return type.kind === 'text' && type.fold ? dialect.folded(name(column)) : name(column);
+    });
+    const where = ` ON CONFLICT (${target.join(', ')}) DO`;
+    if (merged === undefined) return `${where} NOTHING`;
+    const sets = merged.map((i) => `${this.nameAt(i)} = excluded.${this.nameAt(i)}`);
+    sets.push(`${version} = ${dialect.greatest(`${table}.${version}`, `excluded.${version}`)} + 1`);
+    const same = this.relation.key.map((column) => `${table}.${name(column)} = excluded.${name(column)}`);
+    return `${where} UPDATE SET ${sets.join(', ')}${sameKey ? ` WHERE ${same.join(' AND ')}` : ''}`;
+  }
+
+  /** The row with these values of a unique; undefined if one of the values is null. */
+  find(columns: readonly string[], values: readonly Given[]): BoundText | undefined {
+    const found = this.#equal(columns, values);
+    return found && { ...found, text: `SELECT ${this.selected} FROM ${this.table} WHERE ${found.text}` };
+  }
+
+  /** The quoted name of a column. */
+  nameAt(column: number): string {
+    return name(this.relation.columns[column]?.name ?? '');
   }
 
   /** Stores a row if this write has taken an idempotency key. */
@@ -216,14 +282,14 @@ export class RowSql {
   }
 
   /** Removes a row that meets a condition; returns a row if it did. */
-  remove(key: readonly Value[], condition: readonly Bound[]): BoundText {
+  remove(key: readonly Given[], condition: readonly Bound[]): BoundText {
     return { text: this.#removeText, values: [...this.#keyValues(key), ...condition] };
   }
 
   /** Changes columns of a row that meets a condition; returns the row. */
   update(
-    key: readonly Value[],
-    patch: Iterable<readonly [index: number, value: Value]>,
+    key: readonly Given[],
+    patch: Iterable<readonly [index: number, value: Given]>,
     condition: readonly Bound[],
     version: number,
   ): BoundText {
@@ -244,43 +310,45 @@ export class RowSql {
   }
 
   /**
-   * Whether another row has these values of columns; `except` is the key of the row itself. Undefined if one
+   * Whether another row has these values of columns; `except` has the values of the row itself in the columns
+   * `by`, the key by default. Undefined if one
    * of the values is null, which no other row equals.
    */
   taken(
     columns: readonly string[],
-    values: readonly Value[],
-    except: readonly Value[] | undefined,
+    values: readonly Given[],
+    except: readonly Given[] | undefined,
+    by = this.relation.key,
   ): BoundText | undefined {
     const found = this.#equal(columns, values);
-    if (found === undefined || except === undefined) return found && exists(this.table, found);
-    const { key } = this.relation;
-    const bound = [...found.values, ...this.#keyValues(except)];
-    const own = key.map((column, i) => {
-      return `${name(column)} = ${this.parameter(found.values.length + i + 1, this.typeOf(column))}`;
+    const own = except && this.#equal(by, except, columns.length + 1);
+    if (found === undefined || own === undefined) return found && exists(this.table, found);
+    return exists(this.table, {
+      text: `${found.text} AND NOT (${own.text})`,
+      values: [...found.values, ...own.values],
     });
-    return exists(this.table, { text: `${found.text} AND NOT (${own.join(' AND ')})`, values: bound });
   }
 
   /** Whether a row has these values of columns; undefined if one of the values is null. */
-  has(columns: readonly string[], values: readonly Value[]): BoundText | undefined {
+  has(columns: readonly string[], values: readonly Given[]): BoundText | undefined {
     const found = this.#equal(columns, values);
     return found && exists(this.table, found);
   }
 
-  #equal(columns: readonly string[], given: readonly Value[]): BoundText | undefined {
+  /** The condition that columns have values, which are bound from the nth on; undefined with a null. */
+  #equal(columns: readonly string[], given: readonly Given[], nth = 1): BoundText | undefined {
     if (given.includes(null)) return undefined;
     const { dialect } = this;
     const conditions = columns.map((column, i) => {
       const type = this.typeOf(column);
       const { compared } = dialect.storage(type);
-      return `${compared(name(column))} = ${compared(this.parameter(i + 1, type))}`;
+      return `${compared(name(column))} = ${compared(this.parameter(nth + i, type))}`;
     });
     const values = columns.map((column, i) => this.bind(given[i], this.typeOf(column)));
     return { text: conditions.join(' AND '), values };
   }
 
-  #keyValues(key: readonly Value[]): Bound[] {
+  #keyValues(key: readonly Given[]): Bound[] {
     return this.#keyTypes.map((type, i) => this.bind(key[i], type));
   }
 

@@ -7,7 +7,6 @@ import {
   type CreateOnceOutcome,
   type ImportedRows,
   type ImportRule,
-  type PutRule,
   type RowConflict,
   RowFormat,
   type RowKey,
@@ -17,8 +16,8 @@ import {
   type RowStores,
   RowsRefusedError,
   type RowValues,
-  type StoredRow,
 } from '../../relations/rows/rows.ts';
+import type { PutRule, RowTransactions, StoredRow } from '../../relations/rows/writes.ts';
 import type { IdempotencyKey, WriteCondition } from '../../relations/user.ts';
 import type { DatabaseUserStore } from '../../relations/user-stores.ts';
 import { storedKey } from '../inbox-sql.ts';
@@ -27,10 +26,9 @@ import { comparable } from './row-checks.ts';
 import type { RowEngine, Rows } from './row-engine.ts';
 import { RowImports } from './row-imports.ts';
 import { RowListSql } from './row-lists.ts';
-import { type Bound, type BoundText, RowSql } from './row-sql.ts';
+import { type BoundText, RowSql } from './row-sql.ts';
+import { RowUnits } from './row-transactions.ts';
 
-/** A time that every version precedes. */
-const NEVER = Number.MAX_SAFE_INTEGER;
 /** How often a write is repeated if its conflict cannot be found any more. */
 const RETRIES = 3;
 /** How many conflicts a refusal names. */
@@ -40,7 +38,10 @@ const MAX_CONFLICTS = 100;
 export function rowStores(relations: readonly Relation[], engine: RowEngine): RowStores {
   const all = new Map<string, RelationRows>();
   const byName = new Map(relations.map((relation) => [relation.name, relation]));
-  for (const relation of relations) all.set(relation.name, new RelationRows(relation, engine, byName, all));
+  const transactions = new RowUnits(engine, all);
+  for (const relation of relations) {
+    all.set(relation.name, new RelationRows(relation, engine, transactions, byName, all));
+  }
   return all;
 }
 
@@ -57,6 +58,7 @@ class RelationRows implements RowStore {
   readonly sql: RowSql;
   readonly lists: RowLists;
   readonly #imports: RowImports;
+  readonly transactions: RowTransactions;
   readonly #engine: RowEngine;
   readonly #all: ReadonlyMap<string, RelationRows>;
   /** The columns that a put replaces: all but the key. */
@@ -65,6 +67,7 @@ class RelationRows implements RowStore {
   constructor(
     relation: Relation,
     engine: RowEngine,
+    transactions: RowTransactions,
     relations: Relations,
     all: ReadonlyMap<string, RelationRows>,
   ) {
@@ -73,6 +76,7 @@ class RelationRows implements RowStore {
     this.sql = new RowSql(relation, engine.dialect);
     this.lists = new RowListSql(this.sql, engine, relations);
     this.#imports = new RowImports({ sql: this.sql, target: (to) => all.get(to)?.sql }, engine);
+    this.transactions = transactions;
     this.#engine = engine;
     this.#all = all;
     this.#replaced = relation.columns.flatMap(({ name }, i) => (relation.key.includes(name) ? [] : [i]));
@@ -130,7 +134,7 @@ class RelationRows implements RowStore {
 
   async change(key: RowKey, patch: RowPatch, condition: WriteCondition | undefined): Promise<RowOutcome> {
     const rows = await this.#explained(
-      () => this.#engine.write(this.sql.update(key, patch, this.#conditionValues(condition), Date.now())),
+      () => this.#engine.write(this.sql.update(key, patch, this.sql.conditionValues(condition), Date.now())),
       async () => {
         const stored = await this.#readLatest(key);
         if (stored === undefined) return [];
@@ -161,7 +165,7 @@ class RelationRows implements RowStore {
 
   async remove(key: RowKey, condition: WriteCondition | undefined): Promise<RowOutcome> {
     const rows = await this.#explained(
-      () => this.#engine.write(this.sql.remove(key, this.#conditionValues(condition))),
+      () => this.#engine.write(this.sql.remove(key, this.sql.conditionValues(condition))),
       async () => (await this.referrersOf(key)).map((by) => ({ code: 'REFERENCED', row: 0, by })),
       { code: 'REFERENCED', row: 0, by: undefined },
     );
@@ -264,10 +268,6 @@ class RelationRows implements RowStore {
       if (await this.#finds(other.sql.has(reference.columns, values))) found.push(by);
     }
     return found;
-  }
-
-  #conditionValues(condition: WriteCondition | undefined): Bound[] {
-    return [this.#engine.dialect.list(condition?.versions), condition?.before ?? NEVER];
   }
 
   async #finds(statement: BoundText | undefined): Promise<boolean> {

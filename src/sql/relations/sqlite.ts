@@ -7,12 +7,13 @@ import { readRows } from '../sqlite/connection.ts';
 import type { Reader } from '../sqlite/reader.ts';
 import { writeStep } from '../sqlite/sql.ts';
 import type { TickSnapshot } from '../sqlite/tick-snapshot.ts';
-import type { Step } from '../sqlite-writer/batch.ts';
+import { type Step, UNIT, type UnitShape } from '../sqlite-writer/batch.ts';
 import type { WriteQueue } from '../sqlite-writer/write-queue.ts';
-import type { Step as SharedStep } from '../stores/sql.ts';
+import type { Query, Step as SharedStep } from '../stores/sql.ts';
 import type { NewRows, RowEngine, Rows } from './row-engine.ts';
 import { type BoundText, name, type RowSql, SQLITE_ROWS } from './row-sql.ts';
 import { rowStores } from './row-store.ts';
+import { EarlierColumn, UnitError, type UnitStep } from './units.ts';
 
 /** Where the rows are. */
 interface SqliteRowOptions {
@@ -98,6 +99,24 @@ class SqliteRows implements RowEngine {
     return this.#options.writes.submit(steps.map((each) => ('text' in each ? step(each) : writeStep(each))));
   }
 
+  /** A unit is one step of the writer, so that other commits do not wait while results travel. */
+  async unit(steps: readonly UnitStep[], isTrial = false): Promise<readonly Rows[]> {
+    const [shape, values] = unitShape(steps, isTrial);
+    const write: Step = { statement: UNIT, values: [JSON.stringify(shape), ...values] };
+    const [rows = []] = await this.#options.writes.submit([write]).catch((error: unknown) => {
+      const [, nth, fault] = UNIT_FAULT.exec(String(error)) ?? [];
+      if (nth === undefined) throw error;
+      throw new UnitError(Number(nth), fault === 'few' || fault === 'many' ? fault : 'engine', error);
+    });
+    const results = steps.map((): (readonly unknown[])[] => []);
+    for (const [nth, ...row] of rows) results[Number(nth)]?.push(row);
+    return results;
+  }
+
+  textOf({ sqlite }: Query): string {
+    return sqlite;
+  }
+
   afterGiven(): readonly BoundText[] {
     return [];
   }
@@ -110,6 +129,10 @@ class SqliteRows implements RowEngine {
     return error instanceof Error && /(?:UNIQUE|FOREIGN KEY) constraint failed/.test(error.message);
   }
 
+  isUnfit(error: unknown): boolean {
+    return error instanceof Error && /(?:CHECK|NOT NULL) constraint failed|cannot store/.test(error.message);
+  }
+
   #statement(text: string): StatementSync {
     const known = this.#prepared.get(text);
     if (known !== undefined) return known;
@@ -118,6 +141,35 @@ class SqliteRows implements RowEngine {
     this.#prepared.set(text, made, text.length);
     return made;
   }
+}
+
+/** An error of the writer that names the statement of a unit. */
+const UNIT_FAULT = /statement (\d+) of a unit: (few|many)?/;
+
+/** A unit as the writer runs it, and the values of its statements. */
+function unitShape(steps: readonly UnitStep[], isTrial: boolean): readonly [UnitShape, SQLInputValue[]] {
+  const texts = new Map<string, number>();
+  const values: SQLInputValue[] = [];
+  const shapes = steps.map(({ text, values: own, kept, least, most, stops }) => {
+    const nth = texts.get(text) ?? texts.size;
+    texts.set(text, nth);
+    const earlier: [place: number, step: number, column: number][] = [];
+    for (const [place, value] of own.entries()) {
+      const isEarlier = value instanceof EarlierColumn;
+      if (isEarlier) earlier.push([place, value.step, value.column]);
+      values.push(isEarlier ? null : (value as SQLInputValue));
+    }
+    return {
+      text: nth,
+      count: own.length,
+      ...(earlier.length > 0 && { earlier }),
+      ...(kept !== undefined && { kept }),
+      ...(least !== undefined && { least }),
+      ...(most !== undefined && { most }),
+      ...(stops !== undefined && { stops }),
+    };
+  });
+  return [{ texts: [...texts.keys()], steps: shapes, isTrial }, values];
 }
 
 function step({ text, values }: BoundText): Step {

@@ -42,6 +42,47 @@ export interface Programs {
   committed(writes: readonly Write[], results: readonly WriteResult<StepRows>[]): void;
 }
 
+/** The name of the step that runs a unit; its values are the shape as JSON, then those of the statements. */
+export const UNIT = 'unit';
+
+/**
+ * The statements of a unit, in which later ones may use the results of earlier ones. It runs as one step, so
+ * that other commits do not wait while results travel to the service and back.
+ */
+export interface UnitShape {
+  readonly texts: readonly string[];
+  readonly steps: readonly UnitShapeStep[];
+  /** Whether the unit is undone and only its results are wanted. */
+  readonly isTrial: boolean;
+}
+
+interface UnitShapeStep {
+  /** Index of the text. */
+  readonly text: number;
+  /** How many of the given values it takes. */
+  readonly count: number;
+  /** Values that are columns of the first row of an earlier statement: place, statement and column. */
+  readonly earlier?: readonly (readonly [place: number, step: number, column: number])[];
+  /** The place of a value that is all results so far, as `keptResults` writes them. */
+  readonly kept?: number;
+  /** How many rows it must have at least; the unit fails with fewer. */
+  readonly least?: number;
+  /** How many rows it may have; the unit fails with more. */
+  readonly most?: number;
+  /** The unit ends with success if the statement has rows, or none. */
+  readonly stops?: 'found' | 'none';
+}
+
+/** The results of statements as a text that can be stored. */
+export function keptResults(results: readonly (readonly (readonly unknown[])[])[]): string {
+  return JSON.stringify(
+    results.map((rows) => rows.map((row) => row.map((value) => (isBytes(value) ? hexOf(value) : value)))),
+  );
+}
+
+const isBytes = (value: unknown): value is Uint8Array => value instanceof Uint8Array;
+const hexOf = (bytes: Uint8Array) => ({ hex: Buffer.from(bytes).toString('hex') });
+
 /** SQLITE_IOERR_FSYNC and SQLITE_IOERR_DIR_FSYNC (sqlite.org/rescode.html). */
 const FSYNC_FAILED: ReadonlySet<unknown> = new Set([1034, 1290]);
 
@@ -76,6 +117,7 @@ export class BatchExecutor {
     this.#steps = new Map([
       ...Object.entries(statements).map(([name, sql]) => [name, prepareStep(db, sql)] as const),
       ...Object.entries(this.#programs.steps),
+      [UNIT, (values: Step['values']) => this.#runUnit(values)],
     ]);
     this.#begin = db.prepare('BEGIN IMMEDIATE');
     this.#commit = db.prepare('COMMIT');
@@ -140,12 +182,41 @@ export class BatchExecutor {
   }
 
   #run(steps: Write): StepRows {
-    const rows = steps.map(({ statement, values }) =>
-      (this.#steps.get(statement) ?? this.#texts.get(statement) ?? this.#prepare(statement))(values),
-    );
+    const rows = steps.map(({ statement, values }) => this.#step(statement)(values));
     // An empty write is a health check: only a page in the WAL proves that the file is writable.
     if (steps.length === 0) this.#touch.run();
     return rows;
+  }
+
+  #step(statement: string): RunStep {
+    return this.#steps.get(statement) ?? this.#texts.get(statement) ?? this.#prepare(statement);
+  }
+
+  /** Runs a unit; its rows begin with the index of their statement. An error names the statement. */
+  #runUnit([shape, ...given]: Step['values']): readonly Row[] {
+    const { texts, steps, isTrial } = JSON.parse(String(shape)) as UnitShape;
+    const results: (readonly Row[])[] = [];
+    let taken = 0;
+    if (isTrial) this.#db.exec('SAVEPOINT unit');
+    for (const [nth, { text, count, earlier = [], kept, least = 0, most, stops }] of steps.entries()) {
+      const values = given.slice(taken, taken + count);
+      taken += count;
+      for (const [place, step, column] of earlier) values[place] = results[step]?.[0]?.[column] ?? null;
+      if (kept !== undefined) values[kept] = keptResults(results);
+      let rows: readonly Row[];
+      try {
+        rows = this.#step(texts[text] ?? '')(values);
+      } catch (error) {
+        this.#throwIfAborted(error);
+        throw new Error(`statement ${nth} of a unit: ${String(error)}`);
+      }
+      results.push(rows);
+      if (rows.length < least) throw new Error(`statement ${nth} of a unit: few`);
+      if (most !== undefined && rows.length > most) throw new Error(`statement ${nth} of a unit: many`);
+      if (stops === (rows.length > 0 ? 'found' : 'none')) break;
+    }
+    if (isTrial) this.#db.exec('ROLLBACK TO unit; RELEASE unit');
+    return results.flatMap((rows, nth) => rows.map((row): Row => [nth, ...row]));
   }
 
   /** Prepares a rare statement, or one that is given as SQL: the names of the registry have no spaces. */

@@ -1,0 +1,113 @@
+import type { Relation, Value } from '../relation.ts';
+import type { IdempotencyKey, WriteCondition } from '../user.ts';
+
+/** A stored row with its version: the time of its last change in milliseconds, and higher after each. */
+export interface StoredRow {
+  readonly values: readonly Value[];
+  readonly version: number;
+}
+
+/** How a put treats a row that is there, or is not. */
+export interface PutRule {
+  readonly condition: WriteCondition | undefined;
+  /** Whether a missing row is created. */
+  readonly creates: boolean;
+  /** Whether a row that is there is replaced. */
+  readonly replaces: boolean;
+}
+
+/** Stands for a column of the row that an earlier write of the same transaction stores. */
+export class EarlierValue {
+  /** Index of the write. */
+  readonly write: number;
+  /** Index of the column. */
+  readonly column: number;
+
+  constructor(write: number, column: number) {
+    this.write = write;
+    this.column = column;
+  }
+}
+
+/** A value of a write, perhaps one that only the transaction knows. */
+export type Given = Value | EarlierValue;
+
+/** A write of one row in a transaction of several. */
+export type RowWrite =
+  | { readonly is: 'create'; readonly relation: string; readonly row: readonly Given[] }
+  | Upsert
+  | {
+      readonly is: 'change';
+      readonly relation: string;
+      readonly key: readonly Given[];
+      /** The changed columns by their index. */
+      readonly patch: ReadonlyMap<number, Given>;
+      readonly condition: WriteCondition | undefined;
+    }
+  | { readonly is: 'put'; readonly relation: string; readonly row: readonly Given[]; readonly rule: PutRule }
+  | {
+      readonly is: 'remove';
+      readonly relation: string;
+      readonly key: readonly Given[];
+      readonly condition: WriteCondition | undefined;
+    };
+
+/** Creates a row, or changes the one that is there with the same values of a unique. */
+export interface Upsert {
+  readonly is: 'upsert';
+  readonly relation: string;
+  readonly row: readonly Given[];
+  /** The columns of a unique or of the key; none of their values is null. */
+  readonly on: readonly string[];
+  /** The indexes of the columns that change in a row that is there; undefined if it stays as it is. */
+  readonly merged: readonly number[] | undefined;
+  /** Whether the client has given the key, so that a row with another key is not the same. */
+  readonly givesKey: boolean;
+}
+
+/** The outcome of one of several writes; `found` is a row that an upsert has left as it is. */
+export type WriteOutcome =
+  | { readonly is: 'created' | 'changed' | 'found'; readonly row: StoredRow }
+  | { readonly is: 'removed' };
+
+/** The outcome of several writes with an idempotency key. */
+export type WritesOnceOutcome =
+  /** The outcomes of this or of an earlier request with the key. */
+  | { readonly is: 'created'; readonly outcomes: readonly WriteOutcome[] }
+  /** The key was used before with another body. */
+  | { readonly is: 'reused' }
+  /** A request with the key is in progress. */
+  | { readonly is: 'running' };
+
+/** One of several writes cannot be done for another reason than a conflict; nothing was stored. */
+export class WriteRefusedError extends Error {
+  override readonly name = 'WriteRefusedError';
+  /** Index of the write. */
+  readonly write: number;
+  /** The row is missing, does not meet the condition, or a value of an earlier write does not fit its column. */
+  readonly reason: 'missing' | 'refused' | 'unfit';
+
+  constructor(write: number, reason: WriteRefusedError['reason'], cause?: unknown) {
+    super(`Write ${write} is refused`, { cause });
+    this.write = write;
+    this.reason = reason;
+  }
+}
+
+/** Several writes to the rows of all relations, in one transaction. */
+export interface RowTransactions {
+  /**
+   * Does all writes or none, in order. Fails with RowsRefusedError, whose conflicts name the first refused
+   * write as their row, or with WriteRefusedError.
+   */
+  write(writes: readonly RowWrite[]): Promise<readonly WriteOutcome[]>;
+  /** Does writes once per key: their outcomes are stored in the same commit. */
+  writeOnce(writes: readonly RowWrite[], key: IdempotencyKey): Promise<WritesOnceOutcome>;
+}
+
+/** The columns of a unique or of the key by their names in any order; undefined if there is none of them. */
+export function uniqueOf({ key, unique }: Relation, names: readonly string[]): readonly string[] | undefined {
+  return [key, ...unique].find(
+    (columns) => columns.length === names.length && columns.every((column) => names.includes(column)),
+  );
+}

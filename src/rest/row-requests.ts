@@ -1,0 +1,156 @@
+import { HttpProblem, type RequestContext } from '@portico/transport';
+import { preferences } from '../core/negotiation.ts';
+import { didYouMean, folded, quote } from '../core/text.ts';
+import { invalidParameter } from '../relations/rows/conditions.ts';
+import { listedFaults, toldFaults } from '../relations/rows/faults.ts';
+import type { RowFault, RowFormat, RowKey, RowValues } from '../relations/rows/rows.ts';
+import { type PutRule, type Upsert, uniqueOf } from '../relations/rows/writes.ts';
+import type { WriteCondition } from '../relations/user.ts';
+import { NEEDS_IF_MATCH, writeCondition } from './messages.ts';
+
+/** The head of a request that writes a row: that of an HTTP request, or of one in a batch. */
+export interface WriteHead extends Pick<RequestContext, 'headers' | 'query'> {
+  /** The name of the caller, for columns with the default `caller`. */
+  readonly caller: string | undefined;
+}
+
+/** How rows of a request are upserted. */
+export interface UpsertRule {
+  readonly on: readonly string[];
+  readonly resolution: 'merge' | 'ignore';
+}
+
+/** Reads requests that write rows of a relation. */
+export class RowRequests {
+  readonly format: RowFormat;
+  readonly #requireIfMatch: boolean;
+
+  constructor(format: RowFormat, requireIfMatch: boolean) {
+    this.format = format;
+    this.#requireIfMatch = requireIfMatch;
+  }
+
+  /** The condition of a write to one row. Throws HttpProblem if it needs one. */
+  condition(head: WriteHead): WriteCondition | undefined {
+    const condition = writeCondition(head);
+    if (condition === undefined && this.#requireIfMatch) throw NEEDS_IF_MATCH;
+    return condition;
+  }
+
+  /** What a put does with a row that is there or is missing. */
+  putRule(head: WriteHead): PutRule {
+    const replaces = head.headers['if-none-match']?.trim() !== '*';
+    const condition = replaces ? this.condition(head) : undefined;
+    return { condition, replaces, creates: this.format.clientsGiveKeys && condition === undefined };
+  }
+
+  /** The upsert that `on` asks for; undefined without it. Throws HttpProblem. */
+  upsertRule({ query, headers }: WriteHead): UpsertRule | undefined {
+    const { relation } = this.format;
+    for (const name in query) {
+      if (name === 'on') continue;
+      const message = `There is no parameter ${quote(name)} for a create${didYouMean(name, ['on'])}`;
+      throw invalidParameter(name, message);
+    }
+    if (query.on === undefined) return undefined;
+    const names = String(query.on).split(',');
+    const on = uniqueOf(relation, names);
+    if (on === undefined) {
+      const known = [relation.key, ...relation.unique].map((columns) => columns.join());
+      const message = `"on" takes the columns of the key or of a unique of ${relation.name} (${known.join('; ')}), not ${quote(names.join())}`;
+      throw invalidParameter('on', message);
+    }
+    if (headers['if-match'] !== undefined || headers['if-unmodified-since'] !== undefined) {
+      const message =
+        '"on" takes no If-Match: an upsert also creates rows; use PATCH for a row that you know';
+      throw invalidParameter('on', message);
+    }
+    const resolution = preferences({ headers }).get('resolution') ?? 'merge';
+    if (resolution !== 'merge' && resolution !== 'ignore') {
+      throw invalidParameter('on', `Prefer: resolution takes merge or ignore, not ${quote(resolution)}`);
+    }
+    return { on, resolution };
+  }
+
+  /** Reads new rows, with all faults of all of them. */
+  rows(head: WriteHead, given: readonly unknown[], pointer: (row: number) => string): readonly RowValues[] {
+    const faults: RowFault[] = [];
+    const rows = given.map((each, i) => this.row(head, each, pointer(i), faults));
+    if (faults.length > 0) throw invalidRow(faults);
+    return rows;
+  }
+
+  /** Reads a new row, and adds its faults. `key` is the key in the path. */
+  row({ caller }: WriteHead, given: unknown, at: string, faults: RowFault[], key?: RowKey): RowValues {
+    return this.format.readRow(given, { at, caller, faults, ...(key !== undefined && { key }) });
+  }
+
+  /** Reads rows to be upserted, with all faults of all of them. Two of them must not be the same row. */
+  upserts(
+    head: WriteHead,
+    given: readonly unknown[],
+    rule: UpsertRule,
+    pointer: (row: number) => string,
+  ): readonly Upsert[] {
+    const faults: RowFault[] = [];
+    const upserts = given.map((each, i) => this.upsert(head, each, rule, pointer(i), faults));
+    const first = new Map<string, number>();
+    for (const [i, { row }] of upserts.entries()) {
+      if (row.length === 0) continue;
+      const text = JSON.stringify(rule.on.map((column) => this.#comparable(column, row as RowValues)));
+      const other = first.get(text);
+      if (other === undefined) {
+        first.set(text, i);
+        continue;
+      }
+      const detail = `rows ${other} and ${i} have the same ${rule.on.join(' and ')}, and one request writes a row once`;
+      faults.push({ detail, pointer: pointer(other) }, { detail, pointer: pointer(i) });
+    }
+    if (faults.length > 0) throw invalidRow(faults);
+    return upserts;
+  }
+
+  /** Reads a row to be upserted, and adds its faults. */
+  upsert(
+    head: WriteHead,
+    given: unknown,
+    { on, resolution }: UpsertRule,
+    at: string,
+    faults: RowFault[],
+  ): Upsert {
+    const { relation } = this.format;
+    const row = this.row(head, given, at, faults);
+    const came = (name: string) => Object.hasOwn(Object(given) as object, name);
+    for (const column of row.length === 0 ? [] : on) {
+      // A null equals nothing, so that no row would be found.
+      if (row[this.format.indexOf(column)] !== null) continue;
+      if (faults.some(({ pointer }) => pointer === `${at}/${column}`)) continue;
+      faults.push({ detail: `"${column}" needs a value, because "on" names it`, pointer: `${at}/${column}` });
+    }
+    const merged = relation.columns.flatMap(({ name }, i) =>
+      came(name) && !relation.key.includes(name) && !on.includes(name) ? [i] : [],
+    );
+    return {
+      is: 'upsert',
+      relation: relation.name,
+      row,
+      on,
+      merged: resolution === 'merge' ? merged : undefined,
+      givesKey: on !== relation.key && relation.key.some(came),
+    };
+  }
+
+  /** A value as a text that is the same for values that are equal. */
+  #comparable(name: string, row: RowValues): string {
+    const index = this.format.indexOf(name);
+    const type = this.format.relation.columns[index]?.type;
+    const value = row[index] ?? null;
+    const text = value instanceof Uint8Array ? Buffer.from(value).toString('base64') : String(value);
+    return type?.kind === 'text' && type.fold ? folded(text) : text;
+  }
+}
+
+/** The refusal of rows with faults. */
+export function invalidRow(faults: readonly RowFault[]): HttpProblem {
+  return new HttpProblem(400, 'INVALID_ROW', toldFaults(faults), { reasons: listedFaults(faults) });
+}

@@ -38,7 +38,7 @@ const ALONE: ReadonlySet<string> = new Set([
 ]);
 
 /** Approximate duration of a shared process, in seconds. A longer file runs alone. */
-const LONGEST = 30;
+const LONGEST = 60;
 /** Assumed duration of a file that was never measured, in seconds. */
 const UNKNOWN = 0.3;
 

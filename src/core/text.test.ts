@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
+import { anyCharacter } from '../../test/support/random.ts';
 import { flagOf } from '../config/options/option.ts';
 import { optionKeys } from '../config/options/options.ts';
 import {
@@ -19,7 +20,7 @@ import {
 describe('quote', () => {
   test('a quoted text is one short line without control characters', () => {
     fc.assert(
-      fc.property(fc.string({ unit: 'binary', maxLength: 200 }), (text) => {
+      fc.property(fc.string({ unit: anyCharacter, maxLength: 200 }), (text) => {
         const quoted = quote(text);
         assert.match(quoted, /^"[^\p{Cc}\p{Zl}\p{Zp}]*"$/u);
         assert.ok(quoted.length < 62 * 6);
@@ -84,7 +85,7 @@ describe('quote', () => {
   test('a text of several lines keeps its line ends and tabs, and no lone return', () => {
     assert.equal(printableLines('a\n\tb\r\nc\rd\u202e\n'), 'a\n\tb\r\nc\\rd\\u202e\n');
     fc.assert(
-      fc.property(fc.string({ unit: 'binary' }), (text) => {
+      fc.property(fc.string({ unit: anyCharacter }), (text) => {
         assert.doesNotMatch(printableLines(text), /(?![\r\n\t])[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]|\r(?!\n)/u);
         const json = JSON.stringify({ [text]: text });
         assert.deepEqual(JSON.parse(printableLines(json)), JSON.parse(json));

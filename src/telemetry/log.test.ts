@@ -3,6 +3,7 @@ import { describe, test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import fc from 'fast-check';
 import { captureLog } from '../../test/support/log-capture.ts';
+import { anyCharacter } from '../../test/support/random.ts';
 import { paintFor, plainly } from '../core/text.ts';
 import { gatherWrites, limitedEntry, lineCleaner, openLog, readable } from './log.ts';
 
@@ -342,7 +343,7 @@ describe('terminal log', () => {
     ];
     for (const line of lines) assert.doesNotMatch(readable(line, plainly), /[^\n\x20-\x7e]/);
     fc.assert(
-      fc.property(fc.dictionary(fc.string({ unit: 'binary' }), fc.anything()), (entry) => {
+      fc.property(fc.dictionary(fc.string({ unit: anyCharacter }), fc.anything()), (entry) => {
         const text = readable(lineOf(JSON.parse(JSON.stringify(entry) ?? '{}')), plainly);
         assert.doesNotMatch(text, /(?!\n)[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u);
       }),

@@ -5,6 +5,7 @@ import { PAGE_BYTES, userPages } from '../../src/relations/lists.ts';
 import type { DatabaseUserStore } from '../../src/relations/user-stores.ts';
 import { engines } from '../support/databases.ts';
 import { rounds } from '../support/proof-settings.ts';
+import { anyCharacter } from '../support/random.ts';
 
 const LAST = Number.MAX_SAFE_INTEGER;
 
@@ -97,7 +98,7 @@ for (const [engine, open] of Object.entries(engines)) {
     test('texts of any script come back byte for byte', async () => {
       await using database = await open();
       const { users } = database.current;
-      const text = fc.string({ unit: 'binary', minLength: 1 }).filter((s) => !s.includes('\0'));
+      const text = fc.string({ unit: anyCharacter, minLength: 1 }).filter((s) => !s.includes('\0'));
       await fc.assert(
         fc.asyncProperty(text, text, async (name, email) => {
           const id = await users.create({ name, email });

@@ -1,3 +1,5 @@
+import fc from 'fast-check';
+
 /** A stream of chances that one number decides, so that a run can be done again. */
 export interface Random {
   /** From 0 to below 1. */
@@ -31,3 +33,11 @@ export function seededRandom(seed: number): Random {
     },
   };
 }
+
+/**
+ * Any character but surrogates, for `fc.string`. Its own unit `binary` is a table of all of them, which takes a second
+ * of each process.
+ */
+export const anyCharacter: fc.Arbitrary<string> = fc
+  .integer({ min: 0, max: 0x10_f7_ff })
+  .map((point) => String.fromCodePoint(point < 0xd8_00 ? point : point + 0x8_00));

@@ -4,6 +4,7 @@ import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import Fastify, { type FastifyInstance } from 'fastify';
 import { parseExposition } from '../../../test/support/exposition.ts';
+import { anyCharacter } from '../../../test/support/random.ts';
 import { Metrics } from '../../telemetry/metrics.ts';
 import { refuse } from '../management-errors.ts';
 import { addRoutes } from '../operations.ts';
@@ -273,7 +274,7 @@ process_cpu_seconds_total 1.5
   const word = fc.stringMatching(/^[a-z][a-z0-9]{0,4}$/);
   const anyText = fc.array(
     fc.oneof(
-      fc.string({ unit: 'binary' }),
+      fc.string({ unit: anyCharacter }),
       fc.constantFrom('"', '\\', '\n', '\r', '\0', '{', '}', ',', '=', ' ', '#'),
     ),
     { maxLength: 6 },

@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { anyCharacter } from '../../../test/support/random.ts';
 import type { BatchResult } from '../batch-queue.ts';
 import type { StepRows, Write } from './batch.ts';
 import { packResults, packWrites, unpackResults, unpackWrites } from './packed.ts';
 
-const text = fc.string({ unit: 'binary' });
+const text = fc.string({ unit: anyCharacter });
 const value = fc.oneof(fc.constant(null), fc.double(), fc.bigInt(), text, fc.uint8Array());
 const statement = text;
 const writes = fc.array(

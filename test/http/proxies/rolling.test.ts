@@ -13,7 +13,7 @@ import { type ProxyProgram, proxies } from './proxy.ts';
 
 const CLIENTS = 8;
 /** Between two requests of a client, in milliseconds. */
-const PAUSE = inFull ? 2 : 10;
+const PAUSE = inFull ? 2 : 40;
 const PORTS = ['GRAPHQL_PORT', 'REST_PORT', 'MANAGEMENT_PORT', 'PORT'];
 
 /** An instance that can be stopped and started again at the same addresses. */

@@ -916,4 +916,28 @@ export const SABOTAGES: readonly Sabotage[] = [
     to: ' IS NULL AND 1 = 0)`',
     test: 'test/relations/lists.test.ts',
   },
+  {
+    promise: 'A CSV tells an empty text from null',
+    change: 'an empty field with quotes is null too',
+    file: 'src/relations/import-csv.ts',
+    from: "this.#value === '' && !this.#isQuoted ?",
+    to: "this.#value === '' ?",
+    test: 'test/relations/imports.test.ts',
+  },
+  {
+    promise: 'A line of an import refers to rows that are there, or to an earlier line',
+    change: 'lines of a relation that refers to itself are not checked before they are stored',
+    file: 'src/sql/relations/row-imports.ts',
+    from: 'this.#hadConflicts || this.#refersToItself',
+    to: 'this.#hadConflicts',
+    test: 'test/relations/imports.test.ts',
+  },
+  {
+    promise: 'An import of rows in one transaction stores all lines or none',
+    change: 'the lines without conflicts are stored',
+    file: 'src/sql/relations/row-imports.ts',
+    from: 'if (isWhole && conflicts.length > 0)',
+    to: 'if (isWhole && conflicts.length > rows.length)',
+    test: 'test/relations/imports.test.ts',
+  },
 ];

@@ -134,12 +134,13 @@ export function linksOf(
   ].join(', ');
 }
 
-const EXPORT_TYPES: Readonly<Record<string, ExportFormat>> = {
+const FORMATS: Readonly<Record<string, ExportFormat>> = {
   'application/x-ndjson': 'ndjson',
   'text/csv': 'csv',
 };
-const CHOICES = [JSON_TYPE, ...Object.keys(EXPORT_TYPES)];
-const CONTENT_TYPES: Readonly<Record<ExportFormat, string>> = {
+const CHOICES = [JSON_TYPE, ...Object.keys(FORMATS)];
+/** The content types of exports. */
+export const EXPORT_TYPES: Readonly<Record<ExportFormat, string>> = {
   ndjson: 'application/x-ndjson',
   csv: 'text/csv; charset=utf-8',
 };
@@ -149,7 +150,7 @@ export function askedExport({ headers }: Pick<RequestContext, 'headers'>): Expor
   const { accept } = headers;
   if (accept === undefined || !/ndjson|csv/i.test(accept)) return undefined;
   const type = preferred(accept, CHOICES, ({ name }) => !/^text\/\*$/.test(name));
-  return EXPORT_TYPES[type ?? ''];
+  return FORMATS[type ?? ''];
 }
 
 /** Answers with all users, one per line. */
@@ -158,7 +159,7 @@ export function exporter(
 ): (format: ExportFormat, ctx: RequestContext) => MaybePromise<Reply> {
   const lists = { ndjson: userLister(users, 'ndjson'), csv: userLister(users, 'csv') };
   return (format, ctx) => {
-    const type = CONTENT_TYPES[format];
+    const type = EXPORT_TYPES[format];
     const headersOf = (validators: Validators) => ({ ...validatorHeaders(validators), vary: 'accept' });
     const whole = () =>
       whenReady(lists[format](), ({ body, state }) => ({

@@ -91,7 +91,7 @@ class RelationList {
 }
 
 /** Turns an UnindexedListError into a refusal that says what to declare. */
-function explained<T>(read: () => MaybePromise<T>): MaybePromise<T> {
+export function explained<T>(read: () => MaybePromise<T>): MaybePromise<T> {
   const refuse = (error: unknown): never => {
     if (!(error instanceof UnindexedListError)) throw error;
     const { relation, index } = error;

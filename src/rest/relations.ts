@@ -25,6 +25,7 @@ import {
 } from '../relations/rows/rows.ts';
 import type { RowWrite, StoredRow, WriteOutcome } from '../relations/rows/writes.ts';
 import { askedImport, type ImportLimits, importer } from './bulk.ts';
+import { askedExport } from './lists.ts';
 import {
   createKey,
   isConditional,
@@ -34,6 +35,7 @@ import {
   userValidators,
   validatorHeaders,
 } from './messages.ts';
+import { exporterOf } from './relation-exports.ts';
 import { listOf, type RelationListOptions } from './relation-lists.ts';
 import { invalidRow, RowRequests, type UpsertRule, type WriteHead } from './row-requests.ts';
 
@@ -66,9 +68,14 @@ export function relationEndpoints(store: RowStore, options: RelationEndpointOpti
       authorize: (ctx) => refuseCrossSite(ctx, options.cors),
       handle: (ctx) => refusingConflicts(() => handle(ctx)),
     });
+  const list = listOf(store, options);
+  const exportRows = exporterOf(store, options.relations);
   const importRows = rowImporter(store, options);
   return {
-    list: reading(listOf(store, options)),
+    list: reading((ctx) => {
+      const format = askedExport(ctx);
+      return format === undefined ? list(ctx) : exportRows(ctx, format);
+    }),
     create: writing(
       (ctx) => {
         const asked = askedImport(ctx);

@@ -48,6 +48,35 @@ export function packRows(
   };
 }
 
+/** The texts of rows as the reading thread returns them. */
+export interface PackedTexts {
+  /** UTF-8. */
+  readonly bytes: Uint8Array;
+  /** Number of texts. */
+  readonly count: number;
+  /** Number of rows, with and without a text. */
+  readonly looked: number;
+  /** The other columns of the last row. */
+  readonly last: readonly unknown[] | undefined;
+}
+
+/** Joins the texts in the first column of rows until they have `maxBytes`; rows without a text are counted only. */
+export function packTexts(rows: Iterable<readonly unknown[]>, maxBytes: number): PackedTexts {
+  let text = '';
+  let [bytes, count, looked] = [0, 0, 0];
+  let last: readonly unknown[] | undefined;
+  for (const row of rows) {
+    looked++;
+    last = row;
+    if (typeof row[0] !== 'string') continue;
+    text += row[0];
+    count++;
+    bytes += Buffer.byteLength(row[0]);
+    if (bytes >= maxBytes) break;
+  }
+  return { bytes: Buffer.from(text), count, looked, last: last?.slice(1) };
+}
+
 /**
  * How the users of a selection are found: either an index yields them in order, at the same cost for every
  * page, or the most selective filter finds at most `MAX_MATCHES` users, which are then filtered and sorted.

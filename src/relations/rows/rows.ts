@@ -5,6 +5,7 @@ import { codecOf } from '../codecs.ts';
 import type { ImportCheckpoint, ImportPosition } from '../import.ts';
 import type { Column, ColumnType, Relation, Value } from '../relation.ts';
 import type { IdempotencyKey, WriteCondition } from '../user.ts';
+import type { RowExports } from './row-exports.ts';
 import type { RowLists } from './row-lists.ts';
 import type { PutRule, RowTransactions, StoredRow } from './writes.ts';
 
@@ -41,6 +42,7 @@ export interface RowStore {
   readonly lists: RowLists;
   /** Writes to the rows of this and other relations. */
   readonly transactions: RowTransactions;
+  readonly exports: RowExports;
   read(key: RowKey): MaybePromise<StoredRow | undefined>;
   /** Stores all rows or none, in one commit. */
   create(rows: readonly RowValues[]): Promise<readonly StoredRow[]>;

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Relation } from '../../relations/relation.ts';
 import type { RowStores, RowValues } from '../../relations/rows/rows.ts';
 import type { BatchQueue, DatabaseObserver } from '../batch-queue.ts';
+import { type PackedTexts, packTexts } from '../list-sql.ts';
 import type { UserReads } from '../postgres/user-reads.ts';
 import { singleWrite, writeQueue } from '../postgres/write-queue.ts';
 import {
@@ -70,6 +71,10 @@ class PostgresRows implements RowEngine, AsyncDisposable {
   read({ text, values }: BoundText, isLong = false): Promise<Rows> {
     // Without a name it is planned for its values.
     return this.#options.reads.run(isLong ? { text } : this.#named(text), values, isLong);
+  }
+
+  async texts(statement: BoundText, maxBytes: number): Promise<PackedTexts> {
+    return packTexts(await this.read(statement), maxBytes);
   }
 
   readLatest({ text, values }: BoundText): Promise<Rows> {

@@ -1,5 +1,6 @@
 import type { MaybePromise } from '../../core/scheduler.ts';
 import type { RowValues } from '../../relations/rows/rows.ts';
+import type { PackedTexts } from '../list-sql.ts';
 import type { Step } from '../stores/sql.ts';
 import type { BoundText, RowSql } from './row-sql.ts';
 import type { UnitEngine } from './units.ts';
@@ -26,6 +27,8 @@ export interface RowEngine extends UnitEngine {
   read(statement: BoundText, isLong?: boolean): MaybePromise<Rows>;
   /** Runs a short read that sees all acknowledged writes. */
   readLatest(statement: BoundText): MaybePromise<Rows>;
+  /** Joins the texts in the first column of a long read, up to about `maxBytes`. */
+  texts(statement: BoundText, maxBytes: number): MaybePromise<PackedTexts>;
   /** Runs one statement, durably. */
   write(statement: BoundText): Promise<Rows>;
   /** Stores rows in one commit; resolves to the serial of each, undefined without one. */

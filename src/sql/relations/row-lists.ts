@@ -348,7 +348,7 @@ function fixedColumns(conditions: readonly Condition[]): ReadonlySet<string> {
 }
 
 /** The index without which a condition on the rows behind an inverse would look at all rows of its relation. */
-function missingIndex(
+export function missingIndex(
   condition: Condition,
 ): { readonly relation: Relation; readonly columns: readonly string[] } | undefined {
   switch (condition.is) {

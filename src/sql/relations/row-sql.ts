@@ -17,6 +17,16 @@ export interface BoundText {
   readonly values: readonly Bound[];
 }
 
+/** The parts of a statement that reads rows as texts. */
+interface TextPage {
+  readonly text: string;
+  readonly keys: readonly string[];
+  readonly from: string;
+  readonly order: string;
+  readonly limit: string;
+  readonly maxBytes: number;
+}
+
 /** The words in which the statements on rows differ between the engines. */
 export interface RowDialect {
   /** How the engine stores a type of columns. */
@@ -35,6 +45,10 @@ export interface RowDialect {
   contains(text: string, part: string, folds: boolean): string;
   /** A table of given values: `nth` from 0, and a list of values for each of the columns `v0`, `v1`, ... */
   givenRows(types: readonly string[], columns: readonly (readonly Bound[])[]): BoundText;
+  /** Reads texts, then keys, up to about a size. */
+  textPage(page: TextPage): string;
+  /** A text as a JSON string. */
+  quoteJson(text: string): string;
   /** What an insert says that gives the number of a row. */
   readonly overriding: string;
   /** The constant false. */
@@ -70,6 +84,10 @@ export const SQLITE_ROWS: RowDialect = {
       values: (columns[0] ?? []).flatMap((_, nth) => columns.map((column) => column[nth] ?? null)),
     };
   },
+  // Its rows are read one by one until their texts are large enough.
+  textPage: ({ text, keys, from, order, limit }) =>
+    `SELECT ${[text, ...keys].join(', ')} FROM ${from} ORDER BY ${order} ${limit}`,
+  quoteJson: (text) => `json_quote(${text})`,
   overriding: '',
   no: '0',
   folded: (column) => `${column} COLLATE NOCASE`,
@@ -90,6 +108,18 @@ export const POSTGRES_ROWS: RowDialect = {
     const from = `unnest(${lists.join(', ')}) WITH ORDINALITY AS list (${names}, place)`;
     return { text: `(SELECT place - 1 AS nth, ${names} FROM ${from})`, values: columns };
   },
+  textPage({ text, keys, from, order, limit, maxBytes }) {
+    const names = keys.map((_, i) => `k${i}`);
+    const looked = `
+      SELECT ${text} AS text, ${keys.map((key, i) => `${key} AS k${i}`).join(', ')}, row_number() OVER (ORDER BY ${order}) AS place
+      FROM ${from} ORDER BY ${order} ${limit}`;
+    return `
+      SELECT ${['text', ...names].join(', ')} FROM (
+        SELECT *, coalesce(sum(octet_length(text)) OVER (ORDER BY place ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0) AS before
+        FROM (${looked}) AS looked) AS page
+      WHERE before < ${maxBytes} ORDER BY place`;
+  },
+  quoteJson: (text) => `to_json(${text})::text`,
   overriding: 'OVERRIDING SYSTEM VALUE',
   no: 'false',
   folded: (column) => `lower(${column} COLLATE "C")`,

@@ -2,6 +2,7 @@ import { type MaybePromise, whenReady } from '../../core/scheduler.ts';
 import type { ImportPosition } from '../../relations/import.ts';
 import { type Relation, USERS, type Value } from '../../relations/relation.ts';
 import type { Relations } from '../../relations/rows/conditions.ts';
+import type { RowExports } from '../../relations/rows/row-exports.ts';
 import type { RowLists } from '../../relations/rows/row-lists.ts';
 import {
   type CreateOnceOutcome,
@@ -27,6 +28,7 @@ import type { RowEngine, Rows } from './row-engine.ts';
 import { RowImports } from './row-imports.ts';
 import { RowListSql } from './row-lists.ts';
 import { type BoundText, RowSql } from './row-sql.ts';
+import { RowTexts } from './row-texts.ts';
 import { RowUnits } from './row-transactions.ts';
 
 /** How often a write is repeated if its conflict cannot be found any more. */
@@ -57,6 +59,7 @@ class RelationRows implements RowStore {
   readonly format: RowFormat;
   readonly sql: RowSql;
   readonly lists: RowLists;
+  readonly exports: RowExports;
   readonly #imports: RowImports;
   readonly transactions: RowTransactions;
   readonly #engine: RowEngine;
@@ -75,6 +78,7 @@ class RelationRows implements RowStore {
     this.format = new RowFormat(relation);
     this.sql = new RowSql(relation, engine.dialect);
     this.lists = new RowListSql(this.sql, engine, relations);
+    this.exports = new RowTexts(this.sql, engine);
     this.#imports = new RowImports({ sql: this.sql, target: (to) => all.get(to)?.sql }, engine);
     this.transactions = transactions;
     this.#engine = engine;

@@ -1,9 +1,11 @@
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
 import { GenerationalCache } from '../../core/generational-cache.ts';
 import type { MaybePromise } from '../../core/scheduler.ts';
+import { SQLITE_BASE64 } from '../../relations/codecs.ts';
 import type { Relation } from '../../relations/relation.ts';
 import type { RowStores, RowValues } from '../../relations/rows/rows.ts';
-import { readRows } from '../sqlite/connection.ts';
+import { type PackedTexts, packTexts } from '../list-sql.ts';
+import { readEach, readRows } from '../sqlite/connection.ts';
 import type { Reader } from '../sqlite/reader.ts';
 import { writeStep } from '../sqlite/sql.ts';
 import type { TickSnapshot } from '../sqlite/tick-snapshot.ts';
@@ -39,6 +41,8 @@ export function sqliteRows(relations: readonly Relation[], options: SqliteRowOpt
 class SqliteRows implements RowEngine {
   readonly dialect = SQLITE_ROWS;
   readonly #options: SqliteRowOptions;
+  /** Whether the functions that exports use are defined. */
+  #hasFunctions = false;
   readonly #prepared = new GenerationalCache<StatementSync>(MAX_STATEMENTS);
 
   constructor(options: SqliteRowOptions) {
@@ -54,6 +58,18 @@ class SqliteRows implements RowEngine {
   readLatest({ text, values }: BoundText): Rows {
     this.#options.snapshot?.enter();
     return readRows<readonly unknown[]>(this.#statement(text), ...(values as readonly SQLInputValue[]));
+  }
+
+  texts(statement: BoundText, maxBytes: number): MaybePromise<PackedTexts> {
+    const { reader, snapshot, reads } = this.#options;
+    if (reader !== undefined) return reader.texts(statement, maxBytes);
+    if (!this.#hasFunctions) {
+      this.#hasFunctions = true;
+      reads.function(SQLITE_BASE64.name, { deterministic: true }, SQLITE_BASE64.call);
+    }
+    snapshot?.enter();
+    const values = statement.values as readonly SQLInputValue[];
+    return readEach(this.#statement(statement.text), values, (rows) => packTexts(rows, maxBytes));
   }
 
   async write(statement: BoundText): Promise<Rows> {

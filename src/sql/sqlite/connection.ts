@@ -67,10 +67,11 @@ function prepared(db: DatabaseSync, prepare: (db: DatabaseSync) => void): Databa
 /** A value for a `?`, or values for `:names`. */
 type Bound = SQLInputValue | Readonly<Record<string, SQLInputValue>>;
 
-/** Each combines the overloads of `get` or `all` in one signature. */
+/** Each combines the overloads of a method in one signature. */
 interface Bindable {
   get(...values: readonly Bound[]): unknown;
   all(...values: readonly Bound[]): unknown;
+  iterate(...values: readonly Bound[]): unknown;
 }
 
 /**
@@ -92,6 +93,19 @@ export function readRow<T>(statement: StatementSync, ...values: readonly Bound[]
 export function readRows<T>(statement: StatementSync, ...values: readonly Bound[]): readonly T[] {
   try {
     return (statement as Bindable).all(...values) as T[];
+  } catch (cause) {
+    throw failed(cause);
+  }
+}
+
+/** Reads the rows of a statement one by one, while `use` takes them. Throws StoreUnavailableError. */
+export function readEach<T>(
+  statement: StatementSync,
+  values: readonly Bound[],
+  use: (rows: Iterable<readonly unknown[]>) => T,
+): T {
+  try {
+    return use((statement as Bindable).iterate(...values) as Iterable<readonly unknown[]>);
   } catch (cause) {
     throw failed(cause);
   }
@@ -121,6 +135,11 @@ export class PreparedStatements {
     } catch (cause) {
       throw failed(cause);
     }
+  }
+
+  /** Runs a statement row by row; throws SQLite's error. */
+  iterate(text: string, values: readonly Bound[]): Iterable<readonly SQLOutputValue[]> {
+    return (this.#statement(text) as Bindable).iterate(...values) as Iterable<SQLOutputValue[]>;
   }
 
   #statement(text: string): StatementSync {

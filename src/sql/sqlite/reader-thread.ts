@@ -1,6 +1,6 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { describeError } from '../../core/errors.ts';
-import { packRows } from '../list-sql.ts';
+import { packRows, packTexts } from '../list-sql.ts';
 import { openReadConnection, PreparedStatements } from './connection.ts';
 import type { ReadAnswer, ReadRequest } from './reader.ts';
 
@@ -12,19 +12,33 @@ const { file } = workerData as { readonly file: string };
 const db = openReadConnection(file);
 const statements = new PreparedStatements(db);
 
-port.on('message', (message: ReadRequest | 'close') => {
+/** Whether the functions that exports use are defined. */
+let hasFunctions = false;
+
+port.on('message', async (message: ReadRequest | 'close') => {
   if (message === 'close') {
     db.close();
     port.close();
     return;
+  }
+  if (message.maxBytes !== undefined && !hasFunctions) {
+    hasFunctions = true;
+    // Loaded only for relations.
+    const { SQLITE_BASE64 } = await import('../../relations/codecs.ts');
+    db.function(SQLITE_BASE64.name, { deterministic: true }, SQLITE_BASE64.call);
   }
   const [answer, ...moved] = answerTo(message);
   port.postMessage(answer, moved);
 });
 
 /** The answer and the memory to transfer with it. */
-function answerTo({ text, values, page }: ReadRequest): readonly [ReadAnswer, ...ArrayBuffer[]] {
+function answerTo({ text, values, page, maxBytes }: ReadRequest): readonly [ReadAnswer, ...ArrayBuffer[]] {
   try {
+    if (maxBytes !== undefined) {
+      const packed = packTexts(statements.iterate(text, values), maxBytes);
+      const bytes = new Uint8Array(packed.bytes);
+      return [{ texts: { ...packed, bytes } }, bytes.buffer];
+    }
     const rows = statements.run(text, values);
     if (page === undefined) return [{ rows }];
     const packed = packRows(rows, page.limit, page.backwards);

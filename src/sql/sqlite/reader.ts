@@ -2,7 +2,7 @@ import { extname } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { StoreUnavailableError } from '../../core/errors.ts';
 import { PACKAGE_ROOT, threadEnvironment } from '../../core/package-root.ts';
-import type { PackedRows } from '../list-sql.ts';
+import type { PackedRows, PackedTexts } from '../list-sql.ts';
 
 /** A statement with its values. */
 export interface Read {
@@ -16,12 +16,15 @@ export interface ReadRequest {
   readonly values: readonly (string | number | null)[];
   /** Set if the rows are a page of users, which the thread packs. */
   readonly page: { readonly limit: number; readonly backwards: boolean } | undefined;
+  /** Set if the rows are texts of an export, which the thread joins up to this size. */
+  readonly maxBytes?: number;
 }
 
 /** An answer of the thread; `error` says why the read failed. */
 export type ReadAnswer =
   | { readonly rows: readonly (readonly unknown[])[] }
   | { readonly page: PackedRows }
+  | { readonly texts: PackedTexts }
   | { readonly error: string };
 
 /** Runs long reads on a separate thread. All methods fail with StoreUnavailableError. */
@@ -30,6 +33,8 @@ export interface Reader extends AsyncDisposable {
   rows(read: Read): Promise<readonly (readonly unknown[])[]>;
   /** A page of users, whose statement selects one row more than `limit`. */
   page(read: Read, limit: number, backwards: boolean): Promise<PackedRows>;
+  /** The texts in the first column of rows, up to about `maxBytes`. */
+  texts(read: Read, maxBytes: number): Promise<PackedTexts>;
 }
 
 /** Maximum number of waiting reads. */
@@ -68,6 +73,12 @@ class ThreadReader implements Reader {
     const page = { limit, backwards };
     const answer = await this.#ask({ text, values: values as ReadRequest['values'], page });
     return 'page' in answer ? answer.page : failed(answer);
+  }
+
+  async texts({ text, values }: Read, maxBytes: number): Promise<PackedTexts> {
+    const request = { text, values: values as ReadRequest['values'], page: undefined, maxBytes };
+    const answer = await this.#ask(request);
+    return 'texts' in answer ? answer.texts : failed(answer);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -1,0 +1,66 @@
+import type { MaybePromise } from '../../core/scheduler.ts';
+import type { ExportFormat } from '../lists.ts';
+import type { Relation, Value } from '../relation.ts';
+import type { Condition } from './conditions.ts';
+
+/** The values of a key, in the order of the relation's key. */
+type RowKey = readonly Value[];
+
+/** The rows of an export, in the order of their key. */
+export interface RowExport {
+  readonly format: ExportFormat;
+  readonly where: Condition;
+  /** The indexes of the columns to export; undefined for all. */
+  readonly fields: readonly number[] | undefined;
+}
+
+/** A range of keys. */
+interface KeyRange {
+  /** The key after which it begins; undefined for the first one. */
+  readonly after: RowKey | undefined;
+  readonly upTo: RowKey;
+}
+
+/** Consecutive rows as lines. */
+export interface ExportPage {
+  /** UTF-8. */
+  readonly bytes: Uint8Array;
+  /** Number of rows. */
+  readonly count: number;
+  /** The key of the last row that was looked at; undefined if there was none. */
+  readonly last: RowKey | undefined;
+  /** Whether more rows may follow. */
+  readonly more: boolean;
+}
+
+/** Reads rows as lines. All methods fail with StoreUnavailableError. */
+export interface RowExports {
+  /** Reads about 64 KiB of lines. Fails with UnindexedListError if a condition needs an index. */
+  page(selection: RowExport, range: KeyRange): MaybePromise<ExportPage>;
+  /** The last key; undefined without rows. */
+  lastKey(): Promise<RowKey | undefined>;
+}
+
+/** The text before the rows of an export. */
+export function rowExportHead(
+  { columns }: Relation,
+  { format, fields }: Pick<RowExport, 'format' | 'fields'>,
+): string {
+  if (format === 'ndjson') return '';
+  const shown = fields === undefined ? columns : fields.flatMap((i) => columns[i] ?? []);
+  return `${shown.map(({ name }) => name).join()}\r\n`;
+}
+
+/** The pages of a range, one after the other; skips those without rows. */
+export async function* rowPages(
+  exports: Pick<RowExports, 'page'>,
+  selection: RowExport,
+  { after, upTo }: KeyRange,
+): AsyncGenerator<ExportPage, void> {
+  for (let last = after; ; ) {
+    const page = await exports.page(selection, { after: last, upTo });
+    if (page.count > 0) yield page;
+    if (!page.more) return;
+    last = page.last;
+  }
+}

@@ -1,0 +1,179 @@
+import { GenerationalCache } from '../../core/generational-cache.ts';
+import { type MaybePromise, whenReady } from '../../core/scheduler.ts';
+import { PAGE_BYTES, PageRows } from '../../relations/lists.ts';
+import type { Column } from '../../relations/relation.ts';
+import type { ExportPage, RowExport, RowExports } from '../../relations/rows/row-exports.ts';
+import { UnindexedListError } from '../../relations/rows/row-lists.ts';
+import type { RowKey } from '../../relations/rows/rows.ts';
+import { ConditionWriter, conditionShape } from './conditions-sql.ts';
+import type { RowEngine } from './row-engine.ts';
+import { missingIndex } from './row-lists.ts';
+import { type Bound, name, type RowSql } from './row-sql.ts';
+
+/** Maximum number of rows that a page looks at, also without a match. */
+const MAX_LOOKED = 1_000;
+/** Maximum size of all texts of statements in the cache, in bytes. */
+const MAX_TEXTS = 512 * 1024;
+/** The alias of the exported rows. */
+const ROW = 'r';
+
+/**
+ * The rows of a relation as lines, which the engine writes. A page looks at a bounded number of rows in the
+ * order of the key, so that no condition makes it long.
+ */
+export class RowTexts implements RowExports {
+  readonly #sql: RowSql;
+  readonly #engine: RowEngine;
+  readonly #rowsOfPage = new PageRows(MAX_LOOKED);
+  /** The texts of statements by their shape. */
+  readonly #texts = new GenerationalCache<string>(MAX_TEXTS);
+
+  constructor(sql: RowSql, engine: RowEngine) {
+    this.#sql = sql;
+    this.#engine = engine;
+  }
+
+  async lastKey(): Promise<RowKey | undefined> {
+    const { key } = this.#sql.relation;
+    const order = key.map((column) => `${ROW}.${name(column)} DESC`).join(', ');
+    const text = `SELECT ${this.#keys()} FROM ${this.#sql.table} AS ${ROW} ORDER BY ${order} LIMIT 1`;
+    const [row] = await this.#engine.readLatest({ text, values: [] });
+    return row && this.#keyOf(row);
+  }
+
+  page(selection: RowExport, { after, upTo }: Parameters<RowExports['page']>[1]): MaybePromise<ExportPage> {
+    const { where, format, fields } = selection;
+    const index = missingIndex(where);
+    if (index !== undefined) throw new UnindexedListError(index.relation.name, index.columns);
+    const values: Bound[] = [];
+    const isFirst = after === undefined;
+    const shape = `${format} ${fields?.join() ?? '*'} ${isFirst} ${conditionShape(where, this.#engine.dialect, values)}`;
+    let text = this.#texts.get(shape);
+    if (text === undefined) {
+      text = this.#pageText(selection, isFirst);
+      this.#texts.set(shape, text, 2 * (shape.length + text.length));
+    }
+    const limit = this.#rowsOfPage.rowsFor(0);
+    if (after !== undefined) values.push(...this.#bound(after));
+    values.push(...this.#bound(upTo), limit);
+    return whenReady(this.#engine.texts({ text, values }, PAGE_BYTES), ({ bytes, count, looked, last }) => {
+      this.#rowsOfPage.read(bytes.length, looked);
+      const more = looked === limit || bytes.length >= PAGE_BYTES;
+      return { bytes, count, last: last && this.#keyOf(last), more };
+    });
+  }
+
+  #pageText({ where, format, fields }: RowExport, isFirst: boolean): string {
+    const { dialect } = this.#engine;
+    const { table, relation } = this.#sql;
+    const writer = new ConditionWriter(dialect);
+    const matches = where.is === 'and' && where.all.length === 0 ? undefined : writer.write(where, ROW);
+    const line = format === 'csv' ? this.#csv(fields) : this.#json(fields);
+    const text = matches === undefined ? line : `CASE WHEN ${matches} THEN ${line} END`;
+    const own = `(${relation.key.map((column) => `${ROW}.${name(column)}`).join(', ')})`;
+    const given = () =>
+      `(${relation.key.map((column) => this.#sql.parameter(writer.next(), this.#sql.typeOf(column))).join(', ')})`;
+    const range = [...(isFirst ? [] : [`${own} > ${given()}`]), `${own} <= ${given()}`].join(' AND ');
+    const order = relation.key.map((column) => `${ROW}.${name(column)}`).join(', ');
+    const limit = `LIMIT ${dialect.parameter(writer.next(), 'bigint')}`;
+    return dialect.textPage({
+      text,
+      keys: relation.key.map((column) => this.#keySelected(column)),
+      from: `${table} AS ${ROW} WHERE ${range}`,
+      order,
+      limit,
+      maxBytes: PAGE_BYTES,
+    });
+  }
+
+  #json(fields: readonly number[] | undefined): string {
+    const members = this.#shown(fields).flatMap((column, i) => [
+      `'${i === 0 ? '{' : ','}"${column.name}":'`,
+      orElse(column, this.#jsonValue(column), 'null'),
+    ]);
+    return joined([...members, `'}\n'`]);
+  }
+
+  #csv(fields: readonly number[] | undefined): string {
+    const parts = this.#shown(fields).flatMap((column, i) => [
+      ...(i === 0 ? [] : [`','`]),
+      orElse(column, this.#csvValue(column), ''),
+    ]);
+    return joined([...parts, `'\r\n'`]);
+  }
+
+  #shown(fields: readonly number[] | undefined): readonly Column[] {
+    const { columns } = this.#sql.relation;
+    return fields === undefined ? columns : fields.flatMap((i) => columns[i] ?? []);
+  }
+
+  /** The text of a value in JSON. */
+  #jsonValue({ name: column, type }: Column): string {
+    const own = `${ROW}.${name(column)}`;
+    const { dialect } = this.#engine;
+    switch (type.kind) {
+      case 'text':
+      case 'enum':
+        return dialect.quoteJson(own);
+      case 'json':
+        return `CAST(${own} AS text)`;
+      case 'serial':
+      case 'integer':
+      case 'number':
+      case 'boolean':
+        return `CAST(${dialect.storage(type).json(own)} AS text)`;
+      default:
+        return `('"' || ${dialect.storage(type).json(own)} || '"')`;
+    }
+  }
+
+  /** The text of a value in CSV. Texts are quoted, so that an empty one differs from null. */
+  #csvValue({ name: column, type }: Column): string {
+    const own = `${ROW}.${name(column)}`;
+    const json = this.#engine.dialect.storage(type).json(own);
+    switch (type.kind) {
+      case 'text':
+      case 'enum':
+      case 'json':
+        return `('"' || replace(CAST(${own} AS text), '"', '""') || '"')`;
+      case 'bytes':
+        return `('"' || ${json} || '"')`;
+      default:
+        return `CAST(${json} AS text)`;
+    }
+  }
+
+  #keys(): string {
+    return this.#sql.relation.key.map((column) => this.#keySelected(column)).join(', ');
+  }
+
+  #keySelected(column: string): string {
+    return this.#sql.storageAt(this.#sql.indexOf(column)).select(`${ROW}.${name(column)}`);
+  }
+
+  #bound(key: RowKey): readonly Bound[] {
+    return this.#sql.relation.key.map((column, i) => this.#sql.bind(key[i], this.#sql.typeOf(column)));
+  }
+
+  #keyOf(stored: readonly unknown[]): RowKey {
+    return this.#sql.relation.key.map((column, i) =>
+      this.#sql.storageAt(this.#sql.indexOf(column)).read(stored[i]),
+    );
+  }
+}
+
+function orElse({ nullable }: Column, text: string, otherwise: string): string {
+  return nullable ? `coalesce(${text}, '${otherwise}')` : text;
+}
+
+/** Parts per pair of parentheses: SQLite bounds the depth of an expression. */
+const GROUP = 16;
+
+/** Joins texts. */
+function joined(parts: readonly string[]): string {
+  if (parts.length <= GROUP) return `(${parts.join(' || ')})`;
+  const groups = Array.from({ length: Math.ceil(parts.length / GROUP) }, (_, i) =>
+    joined(parts.slice(i * GROUP, (i + 1) * GROUP)),
+  );
+  return joined(groups);
+}

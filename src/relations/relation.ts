@@ -60,6 +60,9 @@ export interface Reference {
  */
 export const USERS = 'users';
 
+/** The columns of users that every installation has. */
+export const USER_COLUMNS: readonly string[] = ['id', 'name', 'email'];
+
 /** A relation of the declaration, with all defaults filled in and everything checked. */
 export interface Relation {
   readonly name: string;

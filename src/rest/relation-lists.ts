@@ -16,6 +16,8 @@ export interface RelationListOptions {
   readonly prefix: string;
   /** All relations, by name. */
   readonly relations: Relations;
+  /** The body of a page, given the array of its rows. Default: the array. */
+  readonly frame?: (rows: string) => string;
   /** The key of the database that signs cursors. */
   cursorKey(): MaybePromise<Uint8Array>;
 }
@@ -42,7 +44,7 @@ class RelationList {
 
   /** GET /books */
   answer(ctx: RequestContext): MaybePromise<Reply> {
-    const { relations, cursorKey, prefix } = this.#options;
+    const { relations, cursorKey, prefix, frame } = this.#options;
     const { relation, lists } = this.#store;
     const prefers = preferences(ctx);
     const asked = readRowList(relations, relation, ctx.query, prefers.get('handling') === 'lenient');
@@ -64,7 +66,8 @@ class RelationList {
           `${prefix}/${relation.name}`,
         );
         const headers = link === '' ? {} : { link };
-        const body = `[${found.rows.map((values) => this.#format.json(values, asked.fields)).join()}]`;
+        const rows = `[${found.rows.map((values) => this.#format.json(values, asked.fields)).join()}]`;
+        const body = frame === undefined ? rows : frame(rows);
         if (prefers.get('count') !== 'exact') return json(body, 200, headers);
         const counted = explained(() => lists.count(asked.where));
         return whenReady(counted, (total) => json(body, 200, { ...headers, ...totalHeaders(total) }));

@@ -59,7 +59,7 @@ export const rest: FastifyPluginAsync<RestOptions> = async (
   const cors = corsPolicy(pages);
   const bodyBudget = BodyBudget.of(app);
   const imports = { maxImportBytes, bodyBudget, places: importPlaces() };
-  const { list, read, create, update, remove } = userEndpoints({
+  const plain = userEndpoints({
     users,
     bodyLimit: maxBodyBytes,
     prefix: app.prefix,
@@ -70,6 +70,19 @@ export const rest: FastifyPluginAsync<RestOptions> = async (
     policy,
     cors,
   });
+  const listed = relationsOf(relations, users.rows);
+  const cursorKey = () => users.lists.cursorKey();
+  const { list, read, create, update, remove } =
+    users.rows === undefined
+      ? plain
+      : (await import('./user-columns.ts')).withColumns(plain, users.rows, {
+          prefix: app.prefix,
+          relations: listed,
+          cursorKey,
+          requireIfMatch,
+          idempotencyHours,
+          policy,
+        });
   readRawBodies(app, bodyBudget);
   app.setNotFoundHandler(notFound);
   addPreflights(app, cors, undefined, relations.size === 0 ? [] : ['PATCH']);
@@ -97,8 +110,8 @@ export const rest: FastifyPluginAsync<RestOptions> = async (
       ...imports,
       policy,
       cors,
-      relations: relationsOf(relations, users.rows),
-      cursorKey: () => users.lists.cursorKey(),
+      relations: listed,
+      cursorKey,
     };
     for (const [name, store] of relations) {
       const endpoints = relationEndpoints(store, options);

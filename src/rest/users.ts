@@ -186,15 +186,8 @@ function createUsers(options: UserEndpointOptions): Pick<Endpoint, 'handle' | 'b
 }
 
 /** POST /users with one user. */
-function createUser({ users, prefix, idempotencyHours, policy }: UserEndpointOptions): Endpoint['handle'] {
-  const created = (ctx: RequestContext, user: NewUser, id: number, version: number): Reply => {
-    const headers = { location: `${prefix}/users/${id}`, etag: userValidators(version).etag };
-    const reply = handlesStrictly(ctx)
-      ? json(CREATED, 201, { ...headers, ...STRICT_APPLIED })
-      : json(CREATED, 200, headers);
-    return showsUser(ctx, policy) ? withData(reply, JSON.stringify({ id, ...user })) : reply;
-  };
-
+function createUser({ users, idempotencyHours, ...options }: UserEndpointOptions): Endpoint['handle'] {
+  const created = createdReply(options);
   return (ctx): MaybePromise<Reply> => {
     const key = createKey(ctx, idempotencyHours);
     const user = readUserBody(ctx);
@@ -209,11 +202,22 @@ function createUser({ users, prefix, idempotencyHours, policy }: UserEndpointOpt
   };
 }
 
+/** Answers a create with the id and the version of its user. */
+export function createdReply({ prefix, policy }: Pick<UserEndpointOptions, 'prefix' | 'policy'>) {
+  return (ctx: RequestContext, user: NewUser, id: number, version: number): Reply => {
+    const headers = { location: `${prefix}/users/${id}`, etag: userValidators(version).etag };
+    const reply = handlesStrictly(ctx)
+      ? json(CREATED, 201, { ...headers, ...STRICT_APPLIED })
+      : json(CREATED, 200, headers);
+    return showsUser(ctx, policy) ? withData(reply, JSON.stringify({ id, ...user })) : reply;
+  };
+}
+
 /**
  * Whether the reply of a write includes the user: the client prefers that, and its caller may read. Ignores a
  * preference that it cannot apply (RFC 7240 2).
  */
-function showsUser(ctx: RequestContext, policy: AccessPolicy | undefined): boolean {
+export function showsUser(ctx: RequestContext, policy: AccessPolicy | undefined): boolean {
   if (ctx.headers.prefer === undefined) return false;
   if (preferences(ctx).get('return') !== 'representation') return false;
   return policy === undefined || policy.allows(ctx, 'read');
@@ -270,7 +274,8 @@ function written(
   return write(id);
 }
 
-function conditionOf(ctx: RequestContext, isRequired: boolean): WriteCondition | undefined {
+/** The condition of a write. Throws HttpProblem if it is missing and required. */
+export function conditionOf(ctx: RequestContext, isRequired: boolean): WriteCondition | undefined {
   const condition = writeCondition(ctx);
   if (condition === undefined && isRequired) throw NEEDS_IF_MATCH;
   return condition;
@@ -283,7 +288,8 @@ function found(success: Reply): (isThere: boolean) => Reply {
   };
 }
 
-function changed(outcome: ChangeOutcome): Reply {
+/** Answers a conditional write. Throws HttpProblem unless it was made. */
+export function changed(outcome: ChangeOutcome): Reply {
   if (outcome.is === 'missing') throw NO_SUCH_USER;
   if (outcome.is === 'refused') throw CHANGED_MEANWHILE;
   if (outcome.is === 'removed') return DELETED;

@@ -316,7 +316,6 @@ test('names that are taken are refused with the remedy', () => {
   const columns = { a: text };
   assert.deepEqual(
     problemsOf({
-      users: { columns },
       update: { one: 'up', columns },
       jobs: { columns },
       _secrets: { columns },
@@ -329,7 +328,6 @@ test('names that are taken are refused with the remedy', () => {
       Books: { one: 'bok', columns },
     }),
     [
-      'users is a relation of Portico, which cannot be declared in this version; rename it',
       'sheep.one is missing: the singular of sheep',
       'update has the name of a path of Portico; rename it',
       `jobs has the name of a table of Portico or its database; write table: 'jobs_of_mine'`,

@@ -6,12 +6,11 @@ import {
   type Relation,
   USERS,
 } from '../../relations/relation.ts';
-import { MAX_EMAIL, MAX_NAME } from '../../relations/user.ts';
 import { defaultOf, indexedBytes, typeOf } from './columns.ts';
-import type { RelationData } from './declaration.ts';
 import { type Given, namedOf, pathTo } from './fields.ts';
 import { type Draft, type Field, keyOf, readDraft } from './relation-draft.ts';
 import { checkInverses, checkNames } from './relation-names.ts';
+import { checkUsersDefaults, readUsersDraft } from './users-draft.ts';
 
 const MAX_RELATIONS = 200;
 /** Maximum number of unique constraints and indexes of one relation. */
@@ -24,7 +23,7 @@ const MAX_INDEXED_BYTES = 2_600;
 type Unlinked = Omit<Relation, 'inverses'>;
 
 /**
- * Reads the relations of a configuration, with that of users if one refers to it. Appends one line per problem
+ * Reads the relations of a configuration, with that of users if it is declared or referred to. Appends one line per problem
  * to `problems`, with its path; returns no relations then.
  */
 export function readRelations(given: Given, problems: string[]): readonly Relation[] {
@@ -37,34 +36,23 @@ export function readRelations(given: Given, problems: string[]): readonly Relati
   const keys = new Map(named.map(({ name, value }) => [name, keyOf(value)]));
   keys.set(USERS, ['id']);
   const users = named.find(({ name }) => name === USERS);
-  if (users !== undefined)
-    problems.push(
-      `${users.path} is a relation of Portico, which cannot be declared in this version; rename it`,
-    );
   const declared = named.filter((each) => each !== users).map((each) => readDraft(each, keys, problems));
   const refersToUsers = declared.some(({ references }) =>
     [...references.values()].some(({ data }) => data.to === USERS),
   );
-  const drafts = refersToUsers ? [...declared, usersDraft(given, keys, problems)] : declared;
+  const ofUsers = users ?? { name: USERS, value: undefined, path: pathTo(given.path, USERS) };
+  const drafts =
+    refersToUsers || users !== undefined ? [...declared, readUsersDraft(ofUsers, keys, problems)] : declared;
   const reader = new Resolver(drafts, problems);
   const relations = drafts.map((draft) => reader.relation(draft));
   checkNames(declared, relations, problems);
+  for (const [i, draft] of drafts.entries()) {
+    const relation = relations[i];
+    if (draft.name === USERS && relation !== undefined) checkUsersDefaults(draft, relation, problems);
+  }
   checkInverses(drafts, problems);
   if (problems.length > before) return [];
   return relations.map((relation) => ({ ...relation, inverses: inversesOf(relation.name, relations) }));
-}
-
-/** The relation of users: the columns that all installations have. */
-const USER_COLUMNS = {
-  id: { type: 'serial' },
-  // These count UTF-16 code units, of which a character has one or two.
-  name: { type: 'text', max: MAX_NAME, fold: true },
-  email: { type: 'text', max: MAX_EMAIL, fold: true },
-} as const satisfies RelationData['columns'];
-
-function usersDraft(given: Given, keys: ReadonlyMap<string, readonly string[]>, problems: string[]): Draft {
-  const value = { columns: USER_COLUMNS, changes: false };
-  return readDraft({ name: USERS, value, path: pathTo(given.path, USERS) }, keys, problems);
 }
 
 function inversesOf(name: string, relations: readonly Unlinked[]): Relation['inverses'] {

@@ -2,7 +2,7 @@ import { type HttpProblem, parseJsonText } from '@portico/transport';
 import type { MaybePromise } from '../../core/scheduler.ts';
 import { didYouMean, quote } from '../../core/text.ts';
 import { LIMIT } from '../lists.ts';
-import type { Column, Relation, Value } from '../relation.ts';
+import { type Column, type Relation, USER_COLUMNS, USERS, type Value } from '../relation.ts';
 import {
   type Condition,
   ConditionReader,
@@ -95,7 +95,7 @@ export function readRowList(
   let cursor: string | undefined;
   let order = withKey(relation, []);
   let limit: number = LIMIT.default;
-  let fields: readonly number[] | undefined;
+  let fields = columnsOfRow(relation);
 
   function take(name: string, values: readonly string[]): void {
     const only = () => {
@@ -203,10 +203,20 @@ function withKey(relation: Relation, order: readonly RowOrder[]): readonly RowOr
   return whole;
 }
 
-/** Reads a set of columns; returns their indexes, in the order of the row. Throws HttpProblem. */
-export function readColumns({ columns }: Relation, text: string): readonly number[] {
-  const named = text.split(',');
-  const names = columns.map(({ name }) => name);
+/** The indexes of the columns of a row without `fields`; undefined for all. Users have those of the contract. */
+export function columnsOfRow({ name, columns }: Relation): readonly number[] | undefined {
+  if (name !== USERS) return undefined;
+  return columns.flatMap((column, i) => (USER_COLUMNS.includes(column.name) ? [i] : []));
+}
+
+/**
+ * Reads a set of columns, in which `*` stands for those of a row; returns their indexes, in the order of the
+ * row. Throws HttpProblem.
+ */
+export function readColumns(relation: Relation, text: string): readonly number[] {
+  const names = relation.columns.map(({ name }) => name);
+  const whole = columnsOfRow(relation)?.map((i) => names[i] ?? '') ?? names;
+  const named = text.split(',').flatMap((name) => (name === '*' ? whole : [name]));
   const unknown = named.find((name) => !names.includes(name));
   if (unknown !== undefined) {
     const proposal = didYouMean(unknown, names);

@@ -78,7 +78,7 @@ export async function openPostgres(url: string, options: OpenOptions): Promise<D
     async openRelations(relations) {
       const [
         { postgresRows },
-        { serveRelations },
+        { changesUsers, serveRelations, withUserIndexes },
         { prepareRelations },
         { announceDeclaration, postgresSession },
       ] = await Promise.all([
@@ -93,7 +93,17 @@ export async function openPostgres(url: string, options: OpenOptions): Promise<D
       const undeclared = await onFirst(url, (connection) =>
         Promise.resolve(prepareRelations(postgresSession(connection), relations, mode)),
       );
-      const opened = postgresRows(relations, { server, reads, observer });
+      const hasChanges = changesUsers(relations);
+      const opened = postgresRows(withUserIndexes(relations, userIndexes), {
+        server,
+        reads,
+        observer,
+        onWritten() {
+          if (!hasChanges) return;
+          userFeed.wake();
+          notifier.notify('users');
+        },
+      });
       rows = opened;
       return { stores: serveRelations(opened.stores, users), undeclared };
     },

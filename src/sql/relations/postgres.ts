@@ -26,6 +26,8 @@ interface PostgresRowOptions {
   readonly server: Server;
   readonly reads: UserReads;
   readonly observer: DatabaseObserver;
+  /** Called after each write, so that followers of changes look for it. */
+  onWritten(): void;
 }
 
 /** The rows of relations in a PostgreSQL database; disposing of them waits for accepted writes. */
@@ -96,8 +98,7 @@ class PostgresRows implements RowEngine, AsyncDisposable {
       this.#creates.get(text) ??
       writeQueue<NewRows, Serials>(
         // The queue needs the server's error to find the write that failed.
-        (writes) =>
-          this.#insertAll(sql, { text, inserted }, writes).finally(() => this.#options.reads.wrote()),
+        (writes) => this.#insertAll(sql, { text, inserted }, writes).finally(() => this.#wrote()),
         {
           concurrency: CREATE_CONCURRENCY,
           observer: this.#options.observer,
@@ -219,8 +220,13 @@ class PostgresRows implements RowEngine, AsyncDisposable {
     try {
       return await singleWrite(this.#options.observer, work);
     } finally {
-      this.#options.reads.wrote();
+      this.#wrote();
     }
+  }
+
+  #wrote(): void {
+    this.#options.reads.wrote();
+    this.#options.onWritten();
   }
 
   /** A statement that connections prepare, unless there are too many shapes of statements. */

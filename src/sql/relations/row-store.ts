@@ -1,6 +1,6 @@
 import { type MaybePromise, whenReady } from '../../core/scheduler.ts';
 import type { ImportPosition } from '../../relations/import.ts';
-import { type Relation, USERS, type Value } from '../../relations/relation.ts';
+import { type Relation, USER_COLUMNS, USERS, type Value } from '../../relations/relation.ts';
 import type { Relations } from '../../relations/rows/conditions.ts';
 import type { RowExports } from '../../relations/rows/row-exports.ts';
 import type { RowLists } from '../../relations/rows/row-lists.ts';
@@ -22,6 +22,7 @@ import type { PutRule, RowTransactions, StoredRow } from '../../relations/rows/w
 import type { IdempotencyKey, WriteCondition } from '../../relations/user.ts';
 import type { DatabaseUserStore } from '../../relations/user-stores.ts';
 import { storedKey } from '../inbox-sql.ts';
+import type { UserIndexOptions } from '../list-sql.ts';
 import { USER_QUERIES } from '../stores/user-queries.ts';
 import { comparable } from './row-checks.ts';
 import type { RowEngine, Rows } from './row-engine.ts';
@@ -45,6 +46,25 @@ export function rowStores(relations: readonly Relation[], engine: RowEngine): Ro
     all.set(relation.name, new RelationRows(relation, engine, transactions, byName, all));
   }
   return all;
+}
+
+/** Relations in which users have the indexes of an installation, besides those of the declaration. */
+export function withUserIndexes(
+  relations: readonly Relation[],
+  options: UserIndexOptions | undefined,
+): readonly Relation[] {
+  const { search = 'none', uniqueEmail = false } = options ?? {};
+  const keys = search === 'none' ? [] : [['name'], ['email']];
+  return relations.map((relation) => {
+    if (relation.name !== USERS) return relation;
+    const unique = uniqueEmail ? [['email'], ...relation.unique] : relation.unique;
+    return { ...relation, unique, indexes: [...keys, ...relation.indexes] };
+  });
+}
+
+/** Whether writes to relations can change users, who have columns of the declaration then. */
+export function changesUsers(relations: readonly Relation[]): boolean {
+  return relations.some(({ name, columns }) => name === USERS && columns.length > USER_COLUMNS.length);
 }
 
 /** Gives the store of users their rows; returns the stores of the other relations. */

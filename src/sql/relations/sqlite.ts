@@ -25,6 +25,8 @@ interface SqliteRowOptions {
   readonly snapshot: TickSnapshot | undefined;
   /** Runs long reads; if undefined, the caller's thread runs them. */
   readonly reader: Reader | undefined;
+  /** Called after each write, so that followers of changes look for it. */
+  onWritten(): void;
 }
 
 /** Maximum size of all texts of prepared statements, in bytes. */
@@ -73,13 +75,13 @@ class SqliteRows implements RowEngine {
   }
 
   async write(statement: BoundText): Promise<Rows> {
-    const [rows = []] = await this.#options.writes.submit([step(statement)]);
+    const [rows = []] = await this.#submit([step(statement)]);
     return rows;
   }
 
   async insert(sql: RowSql, { rows, version }: NewRows): Promise<readonly (number | undefined)[]> {
     const steps = rows.map((row) => step(insertOf(sql, row, version)));
-    const stored = await this.#options.writes.submit(steps);
+    const stored = await this.#submit(steps);
     return stored.map(([row]) => (row === undefined ? undefined : Number(row[0])));
   }
 
@@ -107,19 +109,19 @@ class SqliteRows implements RowEngine {
       version,
       (values) => `VALUES (${values}) ON CONFLICT (${key}) DO NOTHING`,
     );
-    const stored = await this.#options.writes.submit([step(insert)]);
+    const stored = await this.#submit([step(insert)]);
     return (stored[0]?.length ?? 0) > 0;
   }
 
   writeAll(steps: readonly (BoundText | SharedStep)[]): Promise<readonly Rows[]> {
-    return this.#options.writes.submit(steps.map((each) => ('text' in each ? step(each) : writeStep(each))));
+    return this.#submit(steps.map((each) => ('text' in each ? step(each) : writeStep(each))));
   }
 
   /** A unit is one step of the writer, so that other commits do not wait while results travel. */
   async unit(steps: readonly UnitStep[], isTrial = false): Promise<readonly Rows[]> {
     const [shape, values] = unitShape(steps, isTrial);
     const write: Step = { statement: UNIT, values: [JSON.stringify(shape), ...values] };
-    const [rows = []] = await this.#options.writes.submit([write]).catch((error: unknown) => {
+    const [rows = []] = await this.#submit([write]).catch((error: unknown) => {
       const [, nth, fault] = UNIT_FAULT.exec(String(error)) ?? [];
       if (nth === undefined) throw error;
       throw new UnitError(Number(nth), fault === 'few' || fault === 'many' ? fault : 'engine', error);
@@ -147,6 +149,12 @@ class SqliteRows implements RowEngine {
 
   isUnfit(error: unknown): boolean {
     return error instanceof Error && /(?:CHECK|NOT NULL) constraint failed|cannot store/.test(error.message);
+  }
+
+  async #submit(steps: readonly Step[]): Promise<readonly Rows[]> {
+    const rows = await this.#options.writes.submit(steps);
+    this.#options.onWritten();
+    return rows;
   }
 
   #statement(text: string): StatementSync {

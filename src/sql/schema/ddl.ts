@@ -17,7 +17,7 @@ import {
  * transaction.
  */
 export function schemaStatements(engine: Engine, relations: readonly Relation[]): readonly string[] {
-  const tables = declaredTables(engine, relations);
+  const tables = declaredTables(engine, relations).filter(({ isPartial }) => !isPartial);
   return [
     ...tables.map((table) => createTable(engine, table)),
     ...tables.flatMap((table) => table.indexes.map((index) => createIndex(engine, table.name, index))),
@@ -72,7 +72,7 @@ export function checkClause({ name, column, on }: DeclaredCheck): string {
 
 const ON_DELETE = { restrict: '', cascade: ' ON DELETE CASCADE', null: ' ON DELETE SET NULL' } as const;
 
-/** `restrict` is NO ACTION, which looks at the end of a statement: it may delete rows that refer to each other. */
+/** `restrict` means NO ACTION, which looks at the end of a statement: it may delete rows that refer to each other. */
 export function foreignKeyClause(key: ForeignKey): string {
   const { name, columns } = key;
   return `CONSTRAINT ${identifier(name)} FOREIGN KEY (${identifiers(columns)}) ${referencesClause(key)}`;

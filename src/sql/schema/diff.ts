@@ -1,6 +1,7 @@
 import {
   type Check,
   type Column,
+  completed,
   type DeclaredCheck,
   type DeclaredColumn,
   type DeclaredTable,
@@ -46,9 +47,14 @@ export interface Diff<T extends Table> {
 
 /** The differences between declared tables and those of a catalogue. */
 export function diffTables<T extends Table>(
-  declared: readonly DeclaredTable[],
+  given: readonly DeclaredTable[],
   catalogue: readonly T[],
 ): Diff<T> {
+  const currentOf = (table: DeclaredTable) => catalogue.find(({ name }) => name === table.name);
+  const declared = given
+    // Before its own migrations a database has none of the tables that are partial.
+    .filter((table) => !table.isPartial || currentOf(table) !== undefined)
+    .map((table) => completed(table, currentOf(table)));
   const renames = renamesOf(declared, catalogue);
   const renamed = new Map(
     catalogue.map((table) => withRenames(table, renames)).map((table) => [table.name, table]),

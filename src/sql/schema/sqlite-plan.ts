@@ -19,7 +19,7 @@ import {
   uniqueViolation,
   type Violation,
 } from './steps.ts';
-import { type Column, type DeclaredTable, identifier, textLiteral } from './tables.ts';
+import { type Column, completed, type DeclaredTable, identifier, textLiteral } from './tables.ts';
 
 /** The steps that make the tables of a file those of the declaration. */
 export function planSqlite({ tables }: Diff<SqliteTable>): readonly Step[] {
@@ -249,11 +249,12 @@ function isStored(current: SqliteTable, columns: readonly string[]): boolean {
 
 /** The script of a rebuild, in one transaction without foreign keys and with `legacy_alter_table`. */
 export function rebuildScript(
-  table: DeclaredTable,
+  declared: DeclaredTable,
   current: SqliteTable,
   selected: ReadonlyMap<string, string>,
   dropped?: string,
 ): string {
+  const table = completed(declared, current);
   const kept = current.columns
     .filter(({ name }) => !table.columns.some((column) => column.name === name) && name !== dropped)
     .map((column) => ({

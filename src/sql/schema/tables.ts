@@ -5,6 +5,7 @@ import {
   type Column as DeclaredColumnOf,
   type Default,
   type Relation,
+  USER_COLUMNS,
   USERS,
 } from '../../relations/relation.ts';
 
@@ -76,6 +77,8 @@ export interface DeclaredCheck extends Check {
 
 export interface DeclaredTable extends Table {
   readonly was: string | undefined;
+  /** Whether it has more columns and indexes, which stay as they are: the table of users. */
+  readonly isPartial: boolean;
   readonly columns: readonly DeclaredColumn[];
   readonly checks: readonly DeclaredCheck[];
 }
@@ -83,13 +86,16 @@ export interface DeclaredTable extends Table {
 /** The tables of relations on an engine. */
 export function declaredTables(engine: Engine, relations: readonly Relation[]): readonly DeclaredTable[] {
   const tableOf = new Map(relations.map(({ name, table }) => [name, table]));
-  const own = relations.filter(({ name }) => name !== USERS);
-  return own.map((relation): DeclaredTable => {
-    const { table, was, columns, key } = relation;
+  return relations.map((relation): DeclaredTable => {
+    const { table, was, key } = relation;
+    const isPartial = relation.name === USERS;
+    const columns = isPartial ? addedColumns(relation) : relation.columns;
+    const version = isPartial ? [] : [VERSION[engine]];
     return {
       name: table,
       was,
-      columns: [...columns.map((column) => declaredColumn(engine, relation, column)), VERSION[engine]],
+      isPartial,
+      columns: [...columns.map((column) => declaredColumn(engine, relation, column)), ...version],
       key,
       keyName: engine === 'sqlite' ? undefined : objectName(table, 'key', []),
       checks: columns.map((column) => checkOf(engine, table, column)).filter((check) => check !== undefined),
@@ -103,6 +109,29 @@ export function declaredTables(engine: Engine, relations: readonly Relation[]): 
       })),
     };
   });
+}
+
+/** The columns of users that are declared. */
+function addedColumns({ columns }: Relation): Relation['columns'] {
+  return columns.filter(({ name }) => !USER_COLUMNS.includes(name));
+}
+
+const USERS_VERSION = 'version';
+
+/** A partial table with all that a catalogue has besides; any other table as it is. */
+export function completed(table: DeclaredTable, current: Table | undefined): DeclaredTable {
+  if (!table.isPartial || current === undefined) return table;
+  const isAdded = (name: string) => table.columns.some((column) => column.name === name);
+  const isKept = (name: string) => [...USER_COLUMNS, USERS_VERSION].includes(name) && !isAdded(name);
+  const kept = current.columns.filter(({ name }) => isKept(name));
+  const indexes = current.indexes.filter(({ name }) => !isOwnName(table.name, name));
+  return {
+    ...table,
+    isPartial: false,
+    keyName: current.keyName,
+    columns: [...kept.map((column) => ({ ...column, was: undefined, fill: undefined })), ...table.columns],
+    indexes: [...indexes, ...table.indexes],
+  };
 }
 
 function versionColumn(type: string): DeclaredColumn {

@@ -102,17 +102,30 @@ export function openSqlite(file: string, options: OpenOptions = {}): Database {
         maxChanges: Number.POSITIVE_INFINITY,
       }),
       async openRelations(relations) {
-        const [{ sqliteRows }, { serveRelations }, { prepareRelations }, { sqliteSession }] =
-          await Promise.all([
-            import('../relations/sqlite.ts'),
-            import('../relations/row-store.ts'),
-            import('../schema/migrate.ts'),
-            import('../schema/sqlite-session.ts'),
-          ]);
+        const [
+          { sqliteRows },
+          { changesUsers, serveRelations, withUserIndexes },
+          { prepareRelations },
+          { sqliteSession },
+        ] = await Promise.all([
+          import('../relations/sqlite.ts'),
+          import('../relations/row-store.ts'),
+          import('../schema/migrate.ts'),
+          import('../schema/sqlite-session.ts'),
+        ]);
         const prepare = (db: DatabaseSync) =>
           prepareRelations(sqliteSession(db), relations, startMode(options));
         const undeclared = await (file === ':memory:' ? prepare(reads) : prepareFile(file, prepare));
-        const stores = sqliteRows(relations, { reads, writes: writer.queue, snapshot, reader });
+        const hasChanges = changesUsers(relations);
+        const stores = sqliteRows(withUserIndexes(relations, userIndexes), {
+          reads,
+          writes: writer.queue,
+          snapshot,
+          reader,
+          onWritten() {
+            if (hasChanges) userFeed.wake();
+          },
+        });
         return { stores: serveRelations(stores, users), undeclared };
       },
       apiTokens: apiTokens(sql),

@@ -2,10 +2,12 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { createListener } from '@portico/transport';
 import pg from 'pg';
-import type { Relation } from '../../../src/relations/relation.ts';
+import { type Relation, USERS } from '../../../src/relations/relation.ts';
 import { restErrorsWith } from '../../../src/rest/messages.ts';
 import { type RestOptions, rest } from '../../../src/rest/rest.ts';
-import { openDatabase } from '../../../src/sql/open.ts';
+import type { UserIndexOptions } from '../../../src/sql/list-sql.ts';
+import { migrateDatabase, openDatabase, withSchema } from '../../../src/sql/open.ts';
+import { migrateRelations } from '../../../src/sql/schema/migrate.ts';
 import { openLog } from '../../../src/telemetry/log.ts';
 import { postgresDatabase, withoutPostgres } from '../databases.ts';
 import { captureLog } from '../log-capture.ts';
@@ -40,6 +42,10 @@ export interface RelationDoor extends AsyncDisposable {
 
 interface DoorOptions extends Partial<Omit<RestOptions, 'users' | 'relations'>> {
   readonly fastPath?: boolean;
+  /** Whether `portico migrate` makes the tables; default: the start. */
+  readonly isMigrated?: boolean;
+  /** Which indexes users have. */
+  readonly userIndexes?: UserIndexOptions;
 }
 
 type Open = (relations: readonly Relation[], options?: DoorOptions) => Promise<RelationDoor>;
@@ -80,11 +86,15 @@ interface Place {
 async function open(
   { url, run, folder }: Place,
   relations: readonly Relation[],
-  { fastPath = true, ...options }: DoorOptions = {},
+  { fastPath = true, isMigrated = false, userIndexes, ...options }: DoorOptions = {},
 ): Promise<RelationDoor> {
   const resources = new AsyncDisposableStack();
   if (folder !== undefined) resources.use(folder);
-  const database = resources.use(await openDatabase(url, { forService: true }));
+  if (isMigrated) {
+    await migrateDatabase(url);
+    await withSchema(url, 'migrate', (session) => migrateRelations(session, relations, { rewrite: false }));
+  }
+  const database = resources.use(await openDatabase(url, { forService: true, userIndexes }));
   const listener = resources.use(
     createListener({
       door: 'rest',
@@ -92,7 +102,7 @@ async function open(
       port: 0,
       portHint: '--rest-port',
       log: await openLog({ level: 'info', stream: captureLog().stream }),
-      errors: restErrorsWith(new Set(relations.map(({ name }) => name))),
+      errors: restErrorsWith(new Set(relations.map(({ name }) => name).filter((name) => name !== USERS))),
       fastPath,
     }),
   );

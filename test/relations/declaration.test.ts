@@ -124,6 +124,41 @@ test('rows have the types of their columns', () => {
     true,
   );
   same<NewRow<typeof config, 'users'>, { readonly name: string; readonly email: string }>(true);
+  const staff = declare({
+    teams: { columns: { label: text() } },
+    users: {
+      columns: {
+        phone: text({ max: 30, nullable: true }),
+        level: integer({ default: 1 }),
+        team: reference('teams', { nullable: true }),
+        manager: reference('users', { inverse: 'reports', nullable: true }),
+      },
+      indexes: [['phone']],
+    },
+  });
+  same<
+    Row<typeof staff, 'users'>,
+    {
+      readonly id: number;
+      readonly name: string;
+      readonly email: string;
+      readonly phone: string | null;
+      readonly level: number;
+      readonly team_id: number | null;
+      readonly manager_id: number | null;
+    }
+  >(true);
+  same<
+    NewRow<typeof staff, 'users'>,
+    {
+      readonly name: string;
+      readonly email: string;
+      readonly phone?: string | null;
+      readonly level?: number;
+      readonly team_id?: number | null;
+      readonly manager_id?: number | null;
+    }
+  >(true);
   // The data form has the same types as what the builders make.
   const data = declare({ genres: { columns: { name: { type: 'text', max: 3, nullable: true } } } });
   same<Row<typeof data, 'genres'>, { readonly id: number; readonly name: string | null }>(true);

@@ -6,8 +6,9 @@ import { codecOf } from '../../src/relations/codecs.ts';
 import type { Column, Relation } from '../../src/relations/relation.ts';
 import { type Body, Model, type ModelRow, type Outcome, type Tree } from '../support/relations/model.ts';
 import { jsonOf } from '../support/relations/random-columns.ts';
-import { bodies, declarations } from '../support/relations/random-declarations.ts';
+import { bodies, declarations, declarationsWithUsers } from '../support/relations/random-declarations.ts';
 import { type RelationDoor, relationDoors } from '../support/relations/relation-door.ts';
+import { usersAsRows } from '../support/relations/users-door.ts';
 
 const RUNS: Readonly<Record<string, number>> = { sqlite: 12, postgres: 6 };
 const STEPS = 50;
@@ -291,6 +292,18 @@ for (const [engine, open] of Object.entries(relationDoors)) {
         numRuns: RUNS[engine] ?? 1,
         endOnFailure: true,
       },
+    );
+  });
+
+  test(`random operations with users on ${engine} do what they do on arrays`, async () => {
+    await fc.assert(
+      fc.asyncProperty(declarationsWithUsers, fc.gen(), async ({ relations }, draw) => {
+        await using door = await open(relations, { isMigrated: true });
+        const users = relations.find(({ name }) => name === 'users');
+        assert.ok(users !== undefined);
+        await new Comparison(usersAsRows(door, users), relations, draw).run();
+      }),
+      { numRuns: RUNS[engine] ?? 1, endOnFailure: true },
     );
   });
 }

@@ -52,6 +52,7 @@ const relationParts = fc.record({
   references: fc.array(
     fc.record({
       to: fc.nat(),
+      isToUsers: fc.boolean(),
       nullable: fc.boolean(),
       onDelete: fc.constantFrom('restrict' as const, 'cascade' as const, 'null' as const),
       unique: fc.boolean(),
@@ -64,7 +65,27 @@ const relationParts = fc.record({
 
 type Parts = typeof relationParts extends fc.Arbitrary<infer T> ? T : never;
 
-function relationOf(all: readonly Parts[], at: number): RelationData {
+type PlainColumn = typeof plainColumn extends fc.Arbitrary<infer T> ? T : never;
+
+function columnData(column: PlainColumn): ColumnData {
+  return {
+    ...dataOf(column.type),
+    ...(column.nullable ? { nullable: true } : {}),
+    ...(column.default === undefined ? {} : { default: column.default }),
+    ...(column.unique ? { unique: true } : {}),
+  } as ColumnData;
+}
+
+/** Columns of users: those that have them already get none, or the default. */
+const userColumns = fc
+  .array(plainColumn, { maxLength: 2 })
+  .map((columns) =>
+    columns.map((column) =>
+      column.default === undefined ? { ...column, nullable: true } : { ...column, unique: false },
+    ),
+  );
+
+function relationOf(all: readonly Parts[], at: number, hasUsers: boolean): RelationData {
   const { key, columns, references, isIndexed, changes } = all[at] as Parts;
   const name = NAMES[at] ?? '';
   const isComposite = (place: number) =>
@@ -73,15 +94,19 @@ function relationOf(all: readonly Parts[], at: number): RelationData {
   if (key === 'open') declared.id = { type: 'serial', open: true };
   if (typeof key === 'object') declared.k = dataOf('single' in key ? key.single : key.composite);
   if (isComposite(at)) declared.n = { type: 'integer', min: 0, max: 3 };
-  for (const [n, column] of columns.entries()) {
-    declared[`c${n}`] = {
-      ...dataOf(column.type),
-      ...(column.nullable ? { nullable: true } : {}),
-      ...(column.default === undefined ? {} : { default: column.default }),
-      ...(column.unique ? { unique: true } : {}),
-    } as ColumnData;
-  }
-  for (const [n, { to, nullable, onDelete, unique }] of references.entries()) {
+  for (const [n, column] of columns.entries()) declared[`c${n}`] = columnData(column);
+  for (const [n, { to, isToUsers, nullable, onDelete, unique }] of references.entries()) {
+    if (isToUsers && hasUsers) {
+      const isNullable = nullable || onDelete === 'null';
+      declared[`r${n}`] = {
+        type: 'reference',
+        to: 'users',
+        inverse: `${name}_${n}`,
+        onDelete,
+        ...(isNullable ? { nullable: true } : {}),
+      };
+      continue;
+    }
     const place = to % all.length;
     // What comes later cannot be there first.
     const isNullable = nullable || onDelete === 'null' || place >= at;
@@ -104,22 +129,52 @@ function relationOf(all: readonly Parts[], at: number): RelationData {
   };
 }
 
+function read(data: RelationsData): RandomDeclaration {
+  const problems: string[] = [];
+  const relations = readRelations({ value: data, path: 'random: relations' }, problems);
+  assert.deepEqual(problems, []);
+  return { data, relations };
+}
+
+const relationsParts = fc.array(relationParts, { minLength: 1, maxLength: NAMES.length });
+
+function dataOfAll(all: readonly Parts[], hasUsers: boolean): RelationsData {
+  return Object.fromEntries(all.map((_, at) => [NAMES[at], relationOf(all, at, hasUsers)])) as RelationsData;
+}
+
 /** Random declarations of one to four relations, with keys and references of all kinds. */
-export const declarations: fc.Arbitrary<RandomDeclaration> = fc
-  .array(relationParts, { minLength: 1, maxLength: NAMES.length })
-  .map((all) => {
-    const data = Object.fromEntries(all.map((_, at) => [NAMES[at], relationOf(all, at)])) as RelationsData;
-    const problems: string[] = [];
-    const relations = readRelations({ value: data, path: 'random: relations' }, problems);
-    assert.deepEqual(problems, []);
-    return { data, relations };
+export const declarations: fc.Arbitrary<RandomDeclaration> = relationsParts.map((all) =>
+  read(dataOfAll(all, false)),
+);
+
+/** Random declarations that also add columns to users and refer to them. */
+export const declarationsWithUsers: fc.Arbitrary<RandomDeclaration> = fc
+  .record({ all: relationsParts, columns: userColumns, hasManager: fc.boolean() })
+  .map(({ all, columns, hasManager }) => {
+    const added = Object.fromEntries(columns.map((column, n) => [`u${n}`, columnData(column)]));
+    const manager: ColumnData = {
+      type: 'reference',
+      to: 'users',
+      inverse: 'reports',
+      nullable: true,
+      onDelete: 'null',
+    };
+    const users = { columns: { ...added, ...(hasManager ? { manager } : {}) } };
+    return read({ ...dataOfAll(all, true), users });
   });
+
+/** Names and emails that `POST /users` takes. */
+const USERS = {
+  name: fc.constantFrom('Ann', 'ann', 'Bob', '\u00c4nn', 'b'),
+  email: fc.constantFrom('a@b', 'A@B', 'x@y.z', '\u{1f600}@z'),
+};
 
 /**
  * The JSON of a new row. Columns of references are absent: whoever writes the row fills them with keys of
  * rows that are there.
  */
 export function bodies({
+  name: relation,
   columns,
   references,
   key,
@@ -128,8 +183,9 @@ export function bodies({
   const members = columns
     .filter(({ name, type }) => !made.has(name) && type.kind !== 'serial')
     .map((column) => [column.name, memberOf(column, key.includes(column.name))] as const);
+  const users = relation === 'users' ? USERS : {};
   return fc
-    .record(Object.fromEntries(members))
+    .record({ ...Object.fromEntries(members), ...users })
     .map((body) => Object.fromEntries(Object.entries(body).filter(([, value]) => value !== undefined)));
 }
 

@@ -15,8 +15,14 @@ const CREDENTIALS = [
   'NO_KEYS',
 ] as const satisfies readonly ErrorCode[];
 
-/** The security schemes and refusals that an access policy adds to a REST door's OpenAPI document. */
-export function accessApi({ rules }: AccessPolicy): Pick<DoorApi, 'security' | 'refusals'> {
+/**
+ * The security schemes and refusals that an access policy adds to the OpenAPI document of a REST door, or of
+ * one relation.
+ */
+export function accessApi(
+  { rules }: AccessPolicy,
+  relation?: string,
+): Pick<DoorApi, 'security' | 'refusals'> {
   const { required, scopes, takesPasswords, hasRate, hasLoadLimits } = rules;
   const refusals: readonly ErrorCode[] = [
     ...(hasRate ? (['RATE_LIMITED'] as const) : []),
@@ -33,7 +39,8 @@ export function accessApi({ rules }: AccessPolicy): Pick<DoorApi, 'security' | '
       needs(_path, method) {
         const need = method === 'get' ? 'read' : 'write';
         if (!isRequired(required, need)) return undefined;
-        return { bearer: [scopes[need]], ...(takesPasswords && { basic: [scopes[need]] }) };
+        const scope = relation === undefined ? scopes[need] : `${relation}:${need}`;
+        return { bearer: [scope], ...(takesPasswords && { basic: [scope] }) };
       },
       refusals: takesPasswords ? [...CREDENTIALS, 'TOO_MANY_LOGINS'] : CREDENTIALS,
     },

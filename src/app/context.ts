@@ -29,7 +29,7 @@ export interface OpenDoor extends Listener {
 
 /** API descriptions of the doors, for the management door; loaded on request. */
 interface Apis {
-  readonly doors: Map<Door, () => Promise<DoorApi>>;
+  readonly doors: Map<Door, () => Promise<readonly DoorApi[]>>;
   sdl?: () => string;
 }
 

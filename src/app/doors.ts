@@ -108,7 +108,16 @@ export function openRestDoor({ config, database, relations, listener, apis, api 
   const options = settingsOf(config.settings, 'rest');
   const errors = restErrorsWith(new Set(relations.keys()));
   listener('rest', errors).register(rest, { ...options, users, relations, feed, api });
-  apis.doors.set('rest', async () => (await import('../rest/rest-api.ts')).restApi('', api));
+  apis.doors.set('rest', async () => {
+    const { restApi } = await import('../rest/rest-api.ts');
+    if (relations.size === 0) return [restApi('', api)];
+    const { areUsersReferenced, relationsApi } = await import('../rest/relations-api.ts');
+    const declared = Array.from(relations.values(), ({ relation }) => relation);
+    return [
+      restApi('', api, areUsersReferenced(declared)),
+      ...relationsApi(declared, { prefix: '', policy: api }),
+    ];
+  });
 }
 
 /** Wires the management door last: it shows the others. `webhookSecrets` are those of an open /webhook. */

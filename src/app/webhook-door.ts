@@ -88,7 +88,7 @@ export function openWebhookDoor({
   });
   apis.doors.set('webhook', async () => {
     const { webhookApi } = await import('../webhook/webhook-api.ts');
-    return webhookApi({ secured: secret.current.length > 0, sources });
+    return [webhookApi({ secured: secret.current.length > 0, sources })];
   });
   return { ...work, secrets: () => secret.current };
 }

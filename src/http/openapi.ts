@@ -8,6 +8,14 @@ export interface ApiParameter {
   readonly description: string;
   readonly schema: Schema;
   readonly required?: boolean;
+  /** How an object becomes several parameters. */
+  readonly style?: 'form';
+  readonly explode?: boolean;
+}
+
+/** A reference to a component of the document. */
+export interface ApiReference {
+  readonly $ref: string;
 }
 
 /** A reply of an operation with one status. */
@@ -15,8 +23,8 @@ export interface ApiReply {
   readonly description: string;
   /** The body by media type; undefined for an empty body. */
   readonly content?: Readonly<Record<string, Schema>>;
-  /** Additional header fields, with their descriptions. */
-  readonly headers?: Readonly<Record<string, string>>;
+  /** Additional header fields, with their descriptions or with references to those of the door. */
+  readonly headers?: Readonly<Record<string, string | ApiReference>>;
 }
 
 /** The operation of a method at a path. */
@@ -25,7 +33,8 @@ export interface ApiOperation {
   readonly id: string;
   readonly summary: string;
   readonly description?: string;
-  readonly parameters?: readonly ApiParameter[];
+  /** Parameters, or references to those of the door. */
+  readonly parameters?: readonly (ApiParameter | ApiReference)[];
   /** The body, by media type. */
   readonly body?: { readonly required: boolean; readonly content: Readonly<Record<string, Schema>> };
   /** Replies by status. */
@@ -37,15 +46,21 @@ export interface ApiOperation {
 }
 
 /** The operations of a path. */
-export type ApiPath = Readonly<Partial<Record<'get' | 'post' | 'put' | 'delete', ApiOperation>>>;
+export type ApiPath = Readonly<Partial<Record<'get' | 'post' | 'put' | 'patch' | 'delete', ApiOperation>>>;
 
-/** The description of one door. */
+/** The description of one door, or of a part of it. */
 export interface DoorApi {
   readonly door: string;
+  /** The tag of its operations; default the door. */
+  readonly tag?: string;
   readonly about: string;
   readonly paths: Readonly<Record<string, ApiPath>>;
   /** The schemas that operations refer to. */
   readonly schemas: Readonly<Record<string, Schema>>;
+  /** The parameters that operations refer to. */
+  readonly parameters?: Readonly<Record<string, ApiParameter>>;
+  /** The descriptions of header fields that replies refer to, by component name. */
+  readonly headers?: Readonly<Record<string, string>>;
   /** The form of a refusal for clients that do not accept problem details. */
   readonly refusal: { readonly type: string; readonly schema: Schema };
   /** Codes of refusals of any request to the door, in addition to those of every door. */
@@ -118,6 +133,8 @@ interface ApiInfo {
 export function openApiDocument(doors: readonly DoorApi[], { title, version, servers }: ApiInfo) {
   const secured = doors.flatMap(({ security }) => security ?? []);
   const schemas = Object.assign({}, ...doors.map((door) => door.schemas)) as Record<string, Schema>;
+  const parameters = Object.assign({}, ...doors.map((door) => door.parameters)) as object;
+  const headers = Object.assign({}, ...doors.map((door) => door.headers)) as Record<string, string>;
   const shared = new SharedResponses();
   const paths = Object.fromEntries(doors.flatMap((door) => pathsOf(door, servers[door.door], shared)));
   return {
@@ -129,17 +146,18 @@ export function openApiDocument(doors: readonly DoorApi[], { title, version, ser
         'Each door has its own server. Every path with GET also accepts HEAD, and every path accepts OPTIONS. A refusal has a code in `x-error-code`.',
       license: { name: 'MIT', identifier: 'MIT' },
     },
-    servers: doors.flatMap(({ door }) => {
+    servers: Array.from(new Set(doors.map(({ door }) => door))).flatMap((door) => {
       const url = servers[door];
       return url === undefined ? [] : [{ url, description: `The ${door} door.` }];
     }),
-    tags: doors.map(({ door, about }) => ({ name: door, description: about })),
+    tags: doors.map(({ door, tag = door, about }) => ({ name: tag, description: about })),
     security: [],
     paths,
     components: {
       schemas: { Problem: PROBLEM, ...schemas },
+      ...(Object.keys(parameters).length === 0 ? {} : { parameters }),
       responses: Object.fromEntries(shared.byName),
-      headers: headersOf(HEADERS),
+      headers: headersOf({ RequestId: HEADERS.RequestId[1], ErrorCode: HEADERS.ErrorCode[1], ...headers }),
       ...(secured.length === 0
         ? {}
         : { securitySchemes: Object.assign({}, ...secured.map(({ schemes }) => schemes)) as object }),
@@ -174,7 +192,7 @@ function describe(
     operationId: id,
     summary,
     ...(description === undefined ? {} : { description }),
-    tags: [door.door],
+    tags: [door.tag ?? door.door],
     ...(needs === undefined
       ? {}
       : { security: Object.entries(needs).map(([scheme, scopes]) => ({ [scheme]: scopes })) }),
@@ -199,7 +217,7 @@ function replyOf({ description, content, headers = {} }: ApiReply) {
     description,
     headers: {
       ...headerRef('RequestId'),
-      ...headersOf(Object.fromEntries(Object.entries(headers).map((each) => [each[0], each]))),
+      ...headersOf(headers),
     },
     ...(content === undefined ? {} : { content: contentOf(content) }),
   };
@@ -216,16 +234,22 @@ function refusalsOf(
   const all: Readonly<Record<ErrorCode, { readonly status?: number; readonly text: string }>> = ERROR_CODES;
   const byStatus = Map.groupBy([...new Set(codes)].sort(), (code) => all[code].status ?? 500);
   const own = Array.from(byStatus).filter(([status]) => replies[status] === undefined);
-  const described = own.map(([status, of]) => [
-    status,
-    shared.refer(`${door.door}${status}`, {
+  const described = own.map(([status, of]) => {
+    const content = contentOf({
+      [type]: schema,
+      ...(type === PROBLEM_TYPE ? {} : { [PROBLEM_TYPE]: named('Problem') }),
+      ...refusalContent[status],
+    });
+    const same = JSON.stringify([status, of, content]);
+    const response = () => ({
       description: [`${reasonPhrase(status)}.`, ...of.map((code) => `- \`${code}\`: ${all[code].text}`)].join(
         '\n',
       ),
       headers: { ...headerRef('RequestId'), ...headerRef('ErrorCode') },
-      content: contentOf({ [type]: schema, [PROBLEM_TYPE]: named('Problem'), ...refusalContent[status] }),
-    }),
-  ]);
+      content,
+    });
+    return [status, shared.refer(`${door.door}${status}`, same, response)];
+  });
   return Object.fromEntries(described);
 }
 
@@ -234,11 +258,11 @@ function contentOf(content: Readonly<Record<string, Schema>>) {
 }
 
 /** Header objects by key. */
-function headersOf(headers: Readonly<Record<string, readonly [name: string, description: string]>>) {
+function headersOf(headers: Readonly<Record<string, string | ApiReference>>) {
   return Object.fromEntries(
-    Object.entries(headers).map(([key, [, description]]) => [
+    Object.entries(headers).map(([key, given]) => [
       key,
-      { description, schema: { type: 'string' } },
+      typeof given === 'string' ? { description: given, schema: { type: 'string' } } : given,
     ]),
   );
 }
@@ -309,14 +333,13 @@ class SharedResponses {
   readonly byName = new Map<string, object>();
   readonly #names = new Map<string, string>();
 
-  /** Returns a reference to a response, whose name begins with `kind`. */
-  refer(kind: string, response: object): { readonly $ref: string } {
-    const text = JSON.stringify(response);
-    const known = this.#names.get(text);
+  /** Returns a reference to a response, whose name begins with `kind`. `same` is equal for equal responses. */
+  refer(kind: string, same: string, response: () => object): ApiReference {
+    const known = this.#names.get(same);
     const name = known ?? this.#newName(kind);
     if (known === undefined) {
-      this.#names.set(text, name);
-      this.byName.set(name, response);
+      this.#names.set(same, name);
+      this.byName.set(name, response());
     }
     return { $ref: `#/components/responses/${name}` };
   }

@@ -90,9 +90,9 @@ export interface DoorOptions {
 /** The options of the management door; for the defaults see withDefaults. */
 export type ManagementOptions = { readonly [K in keyof DoorOptions]?: DoorOptions[K] | undefined };
 
-/** Another door that /openapi describes. */
+/** Another door that /openapi describes, in parts. */
 interface DescribedDoor {
-  api(): Promise<DoorApi>;
+  api(): Promise<readonly DoorApi[]>;
   /** The port on which it listens; undefined while it does not. */
   port(): number | undefined;
 }

@@ -18,8 +18,8 @@ import { FILTERS, LIMIT } from '../relations/lists.ts';
 import { newUserSchema, userSchema } from '../relations/user.ts';
 import { JSON_TYPE } from './messages.ts';
 
-const CSV = 'text/csv';
-const NDJSON = 'application/x-ndjson';
+export const CSV = 'text/csv';
+export const NDJSON = 'application/x-ndjson';
 
 /** Content types of the export, for clients that accept one of them and send no query. */
 const EXPORT_CONTENT: Readonly<Record<string, Schema>> = {
@@ -40,7 +40,7 @@ const REPORT_CONTENT: Readonly<Record<string, Schema>> = {
   ),
 };
 
-const IMPORT_REFUSALS = [
+export const IMPORT_REFUSALS = [
   'INVALID_IMPORT',
   'IMPORT_TOO_LARGE',
   'IMPORT_IN_PROGRESS',
@@ -50,7 +50,7 @@ const IMPORT_REFUSALS = [
 ] as const satisfies readonly ErrorCode[];
 
 const ID = pathParameter('id', 'The id of a user.', { type: 'integer', minimum: 1 });
-const prefer = (description: string, ...examples: readonly string[]): ApiParameter => ({
+export const prefer = (description: string, ...examples: readonly string[]): ApiParameter => ({
   in: 'header',
   name: 'prefer',
   description,
@@ -61,8 +61,8 @@ const STRICT = prefer(
   'handling=strict',
 );
 
-const STORE = ['STORE_UNAVAILABLE', 'OUTCOME_UNKNOWN'] as const satisfies readonly ErrorCode[];
-const BODY = [
+export const STORE = ['STORE_UNAVAILABLE', 'OUTCOME_UNKNOWN'] as const satisfies readonly ErrorCode[];
+export const BODY = [
   'BODY_TOO_LARGE',
   'BUSY',
   'CROSS_SITE',
@@ -73,8 +73,11 @@ const BODY = [
   'TOO_SLOW',
 ] as const satisfies readonly ErrorCode[];
 const WRITE = [...STORE, ...BODY, 'INVALID_USER', 'EMAIL_TAKEN'] as const;
-const CONDITION = ['PRECONDITION_FAILED', 'PRECONDITION_REQUIRED'] as const satisfies readonly ErrorCode[];
-const KEY = [
+export const CONDITION = [
+  'PRECONDITION_FAILED',
+  'PRECONDITION_REQUIRED',
+] as const satisfies readonly ErrorCode[];
+export const KEY = [
   'INVALID_IDEMPOTENCY_KEY',
   'IDEMPOTENCY_KEY_REUSED',
   'IDEMPOTENCY_KEY_IN_USE',
@@ -85,7 +88,7 @@ const success = (members: Readonly<Record<string, Schema>>) =>
 const done = (what: string): Schema => success({ message: { const: what } });
 /** With the user if the client sent `Prefer: return=representation`. */
 const withData = (what: string): Schema => success({ message: { const: what }, 'data?': named('User') });
-const json = (description: string, schema: Schema, headers?: ApiReply['headers']): ApiReply => ({
+export const json = (description: string, schema: Schema, headers?: ApiReply['headers']): ApiReply => ({
   description,
   content: { [JSON_TYPE]: schema },
   ...(headers === undefined ? {} : { headers }),
@@ -107,9 +110,9 @@ const withContent = (reply: ApiReply, content: ApiReply['content']): ApiReply =>
 
 /**
  * The OpenAPI description of the REST door (CONTRACT.md#rest-routes). `bodyLimit` is not part of it; 413
- * reports it.
+ * reports it. `areReferenced` says whether rows of a relation can refer to users.
  */
-export function restApi(prefix = '', policy?: AccessPolicy): DoorApi {
+export function restApi(prefix = '', policy?: AccessPolicy, areReferenced = false): DoorApi {
   const create = json(
     'The user is stored; or the report of an import.',
     withData('User created successfully'),
@@ -230,14 +233,17 @@ export function restApi(prefix = '', policy?: AccessPolicy): DoorApi {
           summary: 'Deletes a user',
           parameters: [ID, ...WRITE_CONDITIONS],
           replies: { 200: json('The user is deleted.', done('User deleted successfully')) },
-          refusals: ['USER_NOT_FOUND', ...STORE, ...BODY, ...CONDITION],
+          refusals: [
+            ...(['USER_NOT_FOUND', ...STORE, ...BODY, ...CONDITION] as const),
+            ...(areReferenced ? (['REFERENCED'] as const) : []),
+          ],
         },
       },
     },
   };
 }
 
-const header = (name: string, description: string, example: string): ApiParameter => ({
+export const header = (name: string, description: string, example: string): ApiParameter => ({
   in: 'header',
   name,
   description,

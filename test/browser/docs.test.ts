@@ -7,7 +7,10 @@ import { launchBrowser, openPage, root, skip } from './support.ts';
 
 test('the reference page shows all doors, sends a request, and asks nobody else', { skip }, async () => {
   await promisify(execFile)(process.execPath, ['scripts/build-pages.ts'], { cwd: root });
-  await using service = await startTestService({ env: { MANAGEMENT_INCLUDE: 'docs,health' } });
+  await using service = await startTestService({
+    env: { MANAGEMENT_INCLUDE: 'docs,health' },
+    module: "export default { relations: { books: { columns: { title: { type: 'text', max: 200 } } } } };",
+  });
   await service.listen();
   await using browser = await launchBrowser();
   await using context = await browser.newContext({ viewport: { width: 1280, height: 900 } });
@@ -19,6 +22,10 @@ test('the reference page shows all doors, sends a request, and asks nobody else'
   await create.getByText('The user is stored').first().waitFor();
   // The other doors have other origins, which a browser would not let the page read.
   assert.equal(await create.getByRole('button', { name: 'Try it out' }).count(), 0);
+
+  const books = page.locator('.opblock[id^="operations-books-"][id$=".create"]');
+  await books.click();
+  await books.getByText('"title": "title"').first().waitFor();
 
   const health = page.locator('#operations-management-readHealth');
   await health.click();

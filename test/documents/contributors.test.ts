@@ -50,7 +50,7 @@ test('the index of the decisions has a line for each page, with its title', () =
 const MOST_WORDS: Readonly<Record<string, number>> = {
   'ARCHITECTURE.md': 1_500,
   'README.md': 1_500,
-  'docs/API.md': 250,
+  'docs/API.md': 300,
   'docs/BACKUP.md': 600,
   'docs/CONFIGURATION.md': 250,
   'docs/CONSOLE.md': 800,

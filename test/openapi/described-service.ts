@@ -23,8 +23,7 @@ export interface ApiDocument {
 
 export const METHODS = ['get', 'post', 'put', 'delete'];
 
-const MODULE = `export default {
-  management: { endpoints: [
+const MODULE = `  management: { endpoints: [
     { id: 'greeting', read: () => 'hello' },
     { id: 'thing', path: 'part?', query: ['a', 'b?'], read: ({ path, query }) => ({ path, query }),
       write: ({ body }) => body ?? undefined, delete: () => undefined },
@@ -36,9 +35,13 @@ const MODULE = `export default {
 };`;
 
 /** A service with everything exposed, and two users and a delivery in it. */
-export async function startDescribed(env: Readonly<Record<string, string>> = {}): Promise<TestService> {
+export async function startDescribed(
+  env: Readonly<Record<string, string>> = {},
+  relations?: object,
+): Promise<TestService> {
+  const declared = relations === undefined ? '' : `  relations: ${JSON.stringify(relations)},\n`;
   const service = await startTestService({
-    module: MODULE,
+    module: `export default {\n${declared}${MODULE}`,
     env: { MANAGEMENT_INCLUDE: '*', WEBHOOK_MAX_BODY_BYTES: '2000', ...env },
   });
   await service.listen();

@@ -17,6 +17,7 @@ const CLIENT = `import type { components, operations, paths } from './api.d.ts';
 type Json<R> = R extends { content: { 'application/json': infer B } } ? B : never;
 type Reply<P extends keyof paths> = paths[P] extends { get: { responses: { 200: infer R } } } ? Json<R> : never;
 type NewUser = components['schemas']['NewUser'];
+type Book = components['schemas']['books.Row'];
 
 export async function read<P extends keyof paths>(base: string, path: P): Promise<Reply<P>> {
   return (await (await fetch(base + path, { headers: { accept: 'application/json' } })).json()) as Reply<P>;
@@ -37,6 +38,35 @@ export async function statusOf(base: string): Promise<'UP' | 'DOWN' | 'OUT_OF_SE
   return (await read(base, '/actuator/health')).status;
 }
 
+export async function createBook(base: string, book: components['schemas']['books.NewRow']): Promise<Book> {
+  const reply = await fetch(base + '/books', { method: 'POST', body: JSON.stringify(book) });
+  const created = (await reply.json()) as Json<operations['books.create']['responses'][201]>;
+  if (Array.isArray(created)) throw new Error('several books');
+  return created;
+}
+
+export async function pricesOf(base: string, query: operations['books.list']['parameters']['query']) {
+  const books = await read(base, \`/books?\${new URLSearchParams({ title: query?.title?.[0] ?? '' })}\` as '/books');
+  return books.map(({ price, published }) => [price, published satisfies string | null | undefined] as const);
+}
+
+export async function raise(base: string, { id }: Book, change: components['schemas']['books.Patch']): Promise<string> {
+  const method: keyof paths['/books/{id}'] & 'patch' = 'patch';
+  const reply = await fetch(base + '/books/' + id, { method: method.toUpperCase(), body: JSON.stringify(change) });
+  const { price } = (await reply.json()) as Json<operations['books.change']['responses'][200]>;
+  return price;
+}
+
+const key: Parameters<(of: paths['/loans/{book_id},{reader}']['get']['parameters']['path']) => void>[0] = {
+  book_id: 1,
+  reader: 'ann',
+};
+void key;
+
+// @ts-expect-error
+void ((base: string) => createBook(base, { author_id: 1 }));
+// @ts-expect-error
+void ((base: string) => createBook(base, { title: 'Emma', author_id: 1, price: 9.9 }));
 // @ts-expect-error
 void ((base: string) => read(base, '/nothing'));
 // @ts-expect-error
@@ -57,8 +87,24 @@ function withCompilerApi(): Disposable {
   return { [Symbol.dispose]: () => hooks.deregister() };
 }
 
+const RELATIONS = {
+  authors: { columns: { name: { type: 'text', max: 120 } } },
+  books: {
+    columns: {
+      title: { type: 'text', max: 200 },
+      price: { type: 'decimal', precision: 10, scale: 2, default: '9.90' },
+      published: { type: 'date', nullable: true },
+      author: { type: 'reference', to: 'authors' },
+    },
+  },
+  loans: {
+    key: ['book_id', 'reader'],
+    columns: { book: { type: 'reference', to: 'books' }, reader: { type: 'text', max: 60 } },
+  },
+};
+
 test('a client that is generated from the document compiles, and works', async () => {
-  await using service = await startDescribed();
+  await using service = await startDescribed({}, RELATIONS);
   await using folder = await temporaryFolder();
   using _api = withCompilerApi();
   const { astToString, default: generate } = await import('openapi-typescript');
@@ -80,4 +126,9 @@ test('a client that is generated from the document compiles, and works', async (
   assert.equal(await client.create(rest, cy), 'User created successfully');
   assert.deepEqual(await client.namesOf(rest), ['1 Ada', '2 Bob', '3 Cy']);
   assert.equal(await client.statusOf(management), 'UP');
+  await fetch(`${rest}/authors`, { method: 'POST', body: '{"name":"Jane Austen"}' });
+  const emma = await client.createBook(rest, { title: 'Emma', author_id: 1 });
+  assert.deepEqual(emma, { id: 1, title: 'Emma', price: '9.90', published: null, author_id: 1 });
+  assert.equal(await client.raise(rest, emma, { price: '12.50' }), '12.50');
+  assert.deepEqual(await client.pricesOf(rest, { title: ['Emma'] }), [['12.50', null]]);
 });

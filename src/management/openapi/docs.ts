@@ -128,7 +128,7 @@ export class ApiDocuments {
     const origin = originOf(ctx.request);
     const servers = Array.from(apis?.doors ?? [], ([door, { port }]) => [door, withPort(origin, port())]);
     return openApiDocument(
-      [...others, own].filter(({ door }) => only === undefined || door === only),
+      [...others.flat(), own].filter(({ door }) => only === undefined || door === only),
       {
         title: build.name,
         version: build.version,

@@ -1,0 +1,346 @@
+import { PROBLEM_TYPE } from '@portico/transport';
+import { accessApi } from '../access/guarded.ts';
+import type { AccessPolicy } from '../access/policy.ts';
+import type { ErrorCode } from '../core/error-codes.ts';
+import {
+  type ApiOperation,
+  type ApiParameter,
+  type ApiReference,
+  type ApiReply,
+  type DoorApi,
+  listOf,
+  named,
+  object,
+  pathParameter,
+  queryParameter,
+  type Schema,
+  text,
+} from '../http/openapi.ts';
+import { LIMIT } from '../relations/lists.ts';
+import { type Relation, USERS } from '../relations/relation.ts';
+import type { Relations } from '../relations/rows/conditions.ts';
+import { oneOrMany, type RowSchemas, rowSchemas } from '../relations/rows/row-schemas.ts';
+import { RowFormat } from '../relations/rows/rows.ts';
+import { JSON_TYPE } from './messages.ts';
+import {
+  BODY,
+  CONDITION,
+  CSV,
+  header,
+  IMPORT_REFUSALS,
+  json,
+  KEY,
+  NDJSON,
+  prefer,
+  STORE,
+} from './rest-api.ts';
+
+interface RelationsApiOptions {
+  /** The prefix of the paths that clients see. */
+  readonly prefix: string;
+  /** What authorizes requests; undefined if the door is open. */
+  readonly policy: AccessPolicy | undefined;
+}
+
+/** The OpenAPI descriptions of declared relations, each with its own tag. */
+export function relationsApi(
+  relations: readonly Relation[],
+  { prefix, policy }: RelationsApiOptions,
+): readonly DoorApi[] {
+  const byName: Relations = new Map(relations.map((relation) => [relation.name, relation]));
+  return relations.map((relation): DoorApi => {
+    const { name, key } = relation;
+    const rows = rowSchemas(byName, relation);
+    const own = `${prefix}/${name}`;
+    return {
+      door: 'rest',
+      tag: name,
+      about: `The rows of ${name}.`,
+      refusal: { type: PROBLEM_TYPE, schema: named('RowProblem') },
+      ...(policy !== undefined && accessApi(policy, name)),
+      schemas: { RowProblem: ROW_PROBLEM, RowFilters: ROW_FILTERS, ...rows.schemas },
+      parameters: PARAMETERS,
+      headers: HEADERS,
+      paths: {
+        [own]: { get: listOperation(relation, rows), post: createOperation(relation, rows) },
+        [`${own}/${key.map((column) => `{${column}}`).join()}`]: rowOperations(relation, rows),
+      },
+    };
+  });
+}
+
+/** Whether rows of a relation can refer to users. */
+export function areUsersReferenced(relations: readonly Relation[]): boolean {
+  return relations.some(({ references }) => references.some(({ to }) => to === USERS));
+}
+
+const ROW_PROBLEM = {
+  allOf: [
+    named('Problem'),
+    object({
+      'errors?': listOf(
+        object({
+          detail: text(),
+          'pointer?': text('The place in the body, as a JSON Pointer in a fragment.'),
+          'parameter?': text('The name of a query parameter.'),
+        }),
+      ),
+    }),
+  ],
+  description: 'A refusal as problem details (RFC 9457). `errors` lists all faults, each with its place.',
+};
+
+/** Content types of an export. */
+const EXPORT_CONTENT: Readonly<Record<string, Schema>> = {
+  [NDJSON]: text('A row per line, as a JSON object.'),
+  [`${CSV}; charset=utf-8`]: text('A line with the names of the columns, and a row per line (RFC 4180).'),
+};
+
+/** Content types of an import. */
+const IMPORT_CONTENT: Readonly<Record<string, Schema>> = {
+  [NDJSON]: text('A new row per line, as a JSON object.'),
+  [CSV]: text('A line with the names of the columns, and a new row per line (RFC 4180).'),
+};
+
+/** The report of an import. */
+const REPORT_CONTENT: Readonly<Record<string, Schema>> = {
+  [NDJSON]: text(
+    'The report of an import: a JSON object per line, with the line and the key of its row, or with the line, a code, a reason and all faults. The last object has the totals.',
+  ),
+};
+
+const ROW_FILTERS = {
+  type: 'object',
+  propertyNames: { pattern: '^\\w+(\\.\\w+){0,5}(:(not|lt|lte|gt|gte|prefix|contains|null))?$' },
+  additionalProperties: { type: 'string' },
+  description: 'Filters of a list by their names.',
+};
+
+/** The parameters of all relations. */
+const PARAMETERS = {
+  RowLimit: queryParameter('limit', 'Rows per page.', {
+    type: 'integer',
+    minimum: 1,
+    maximum: LIMIT.max,
+    default: LIMIT.default,
+  }),
+  RowCursor: queryParameter('cursor', 'The start of the page, from a `Link` of a neighbouring page.', {
+    type: 'string',
+  }),
+  RowWhere: queryParameter(
+    'where',
+    'A condition as JSON: an object of columns with values or tests (`eq`, `ne`, `in`, `lt`, `lte`, `gt`, `gte`, `prefix`, `contains`, `isNull`), of references with conditions, of inverses with `some`, `none` or `every`, and of `and`, `or` and `not`.',
+    { type: 'string' },
+  ),
+  RowListPrefer: prefer(
+    '`count=exact` for `X-Total-Count`; `handling=lenient` ignores wrong parameters.',
+    'count=exact',
+  ),
+  RowWritePrefer: prefer('`return=minimal` leaves the row out of the reply.', 'return=minimal'),
+  RowCreatePrefer: prefer(
+    '`return=minimal` leaves the rows out of the reply. An upsert merges the columns that came (`resolution=merge`, the default), or leaves a row that is there as it is (`resolution=ignore`). For an import `transaction=all` stores all lines or none, `transaction=line` stores each line separately, and `return=minimal` omits the stored lines from the report.',
+    'return=minimal',
+    'resolution=ignore',
+    'transaction=all',
+  ),
+  RowIfNoneMatch: header(
+    'if-none-match',
+    'The ETag that the client has; the reply is 304 while it is current.',
+    '"1795352385129"',
+  ),
+  RowIfMatch: header(
+    'if-match',
+    'The ETag that the row must have; otherwise the reply is 412.',
+    '"1795352385129"',
+  ),
+  RowOnlyNew: header('if-none-match', '`*` creates a row and refuses to replace one.', '*'),
+  RowIdempotencyKey: header(
+    'idempotency-key',
+    'A unique key for this create, separate for each caller: a repetition with the same body gets the same reply and creates nothing. A repeated import continues after the last stored line.',
+    '6f1c1d5e-7b7a-4c8e-9a35-0d2f6f6f2b0e',
+  ),
+} satisfies Readonly<Record<string, ApiParameter>>;
+
+const shared = (name: keyof typeof PARAMETERS): ApiReference => ({ $ref: `#/components/parameters/${name}` });
+
+/** The header fields of all relations. */
+const HEADERS = {
+  RowETag: 'The version of the row; send it in `If-Match` or `If-None-Match`.',
+  RowLastModified: 'The time of the last change; absent within the second of the change.',
+  RowLocation: 'The path of the row.',
+  RowLink: 'The next, the previous and the first page.',
+  RowTotal: 'The number of matching rows, if requested.',
+  RowApplied: 'The preferences of `Prefer` that the reply follows.',
+} as const;
+
+const headerOf = (name: keyof typeof HEADERS): ApiReference => ({ $ref: `#/components/headers/${name}` });
+const ETAG = { etag: headerOf('RowETag') };
+const APPLIED = { 'preference-applied': headerOf('RowApplied') };
+const CREATED = { location: headerOf('RowLocation'), ...ETAG, ...APPLIED };
+const MINIMAL: ApiReply = {
+  description: 'Done; without the row, as `Prefer: return=minimal` asks, or because the caller may not read.',
+  headers: { ...ETAG, ...APPLIED },
+};
+
+const WRITE = [
+  ...STORE,
+  ...BODY,
+  'UNSUPPORTED_MEDIA_TYPE',
+  'INVALID_ROW',
+  'TAKEN',
+  'REFERENCE_MISSING',
+] as const satisfies readonly ErrorCode[];
+
+function listOperation(relation: Relation, rows: RowSchemas): ApiOperation {
+  const { name, columns } = relation;
+  const comparable = columns.filter(({ type }) => type.kind !== 'json');
+  const sorted = comparable.filter(({ type }) => type.kind !== 'bytes').map((column) => column.name);
+  const [first = '', second] = sorted;
+  return {
+    id: `${name}.list`,
+    summary: `Lists ${name}`,
+    description: aboutFilters(relation),
+    parameters: [
+      shared('RowLimit'),
+      shared('RowCursor'),
+      shared('RowWhere'),
+      filtersOf(first),
+      queryParameter('sort', 'Columns to sort by; `-` before a column sorts in descending order.', {
+        type: 'string',
+        examples: [second === undefined ? first : `-${second},${first}`],
+      }),
+      fieldsOf(relation),
+      ...comparable.map((column) =>
+        queryParameter(column.name, 'Rows with one of these values.', listOf(rows.filterOf(column.name))),
+      ),
+      shared('RowListPrefer'),
+    ],
+    replies: {
+      200: {
+        description:
+          'A page of rows, by key unless `sort` says otherwise. NDJSON and CSV have all matching rows, by key.',
+        content: { [JSON_TYPE]: listOf(rows.shown), ...EXPORT_CONTENT },
+        headers: { link: headerOf('RowLink'), 'x-total-count': headerOf('RowTotal'), ...APPLIED },
+      },
+    },
+    refusals: [...STORE, 'INVALID_PARAMETER', 'INVALID_CURSOR', 'LIMIT_EXCEEDED', 'SEARCH_OFF'],
+  };
+}
+
+/** Filters other than equality; a parameter for each would be too many. */
+function filtersOf(column: string): ApiParameter {
+  const description =
+    'Other filters, each a parameter of its own: a column with `:not`, `:lt`, `:lte`, `:gt`, `:gte`, `:prefix`, `:contains` or `:null` (`true` or `false`); also behind references and inverses, such as `author.name:prefix=J`.';
+  const schema = { ...named('RowFilters'), examples: [{ [`${column}:null`]: 'false' }] };
+  return { ...queryParameter('filters', description, schema), style: 'form', explode: true };
+}
+
+/** Names the relations over which filters and orders may go. */
+function aboutFilters({ references, inverses }: Relation): string {
+  const said = [
+    ...references.map(({ name, to }) => `\`${name}.\` (a row of ${to})`),
+    ...inverses.map(({ name, relation }) => `\`${name}.\` (rows of ${relation})`),
+  ];
+  const about =
+    'All parameters must match. Nulls come last. A list of more than 10,000 rows needs an index for its filters and order.';
+  return said.length === 0 ? about : `${about} Filters may begin with ${said.join(', ')}.`;
+}
+
+function createOperation({ name, key, unique }: Relation, rows: RowSchemas): ApiOperation {
+  const on = [key, ...unique].map((columns) => columns.join());
+  return {
+    id: `${name}.create`,
+    summary: `Creates a row of ${name}, or up to 1,000 at once`,
+    description:
+      'An array is stored as a whole or not at all. With `on` rows are upserted. A body of NDJSON or CSV is an import, and so is an array with `Prefer: transaction=`: it is processed while it arrives, and the reply reports on each line.',
+    parameters: [
+      queryParameter(
+        'on',
+        'Upserts: the columns by which a row that is there is found. The body must be valid as a new row.',
+        { type: 'string', enum: on },
+      ),
+      shared('RowCreatePrefer'),
+      shared('RowIdempotencyKey'),
+    ],
+    body: { required: true, content: { [JSON_TYPE]: oneOrMany(rows.created), ...IMPORT_CONTENT } },
+    replies: {
+      200: {
+        description: 'The report of an import; or the rows of an upsert that created none.',
+        content: { [JSON_TYPE]: oneOrMany(rows.whole), ...REPORT_CONTENT },
+        headers: { ...ETAG, ...APPLIED },
+      },
+      201: json(
+        'The row or the rows; empty with `Prefer: return=minimal` and for callers who may not read.',
+        oneOrMany(rows.whole),
+        CREATED,
+      ),
+      204: MINIMAL,
+    },
+    refusals: [...WRITE, ...KEY, ...IMPORT_REFUSALS, 'INVALID_PARAMETER', 'LIMIT_EXCEEDED'],
+    // An import in one transaction that stored nothing.
+    refusalContent: { 400: REPORT_CONTENT, 409: REPORT_CONTENT },
+  };
+}
+
+function rowOperations(relation: Relation, rows: RowSchemas) {
+  const { name, one, key } = relation;
+  const parts = key.map((column) => pathParameter(column, `The ${column} of the row.`, rows.partOf(column)));
+  const conditions = [shared('RowIfMatch')];
+  const whole = (description: string) => json(description, rows.whole, ETAG);
+  const { clientsGiveKeys } = new RowFormat(relation);
+  return {
+    get: {
+      id: `${name}.read`,
+      summary: `Reads a row of ${name}`,
+      parameters: [...parts, fieldsOf(relation), shared('RowIfNoneMatch')],
+      replies: {
+        200: json(`The ${one}.`, rows.shown, {
+          ...ETAG,
+          'last-modified': headerOf('RowLastModified'),
+        }),
+        304: { description: 'The copy of the client is current.', headers: ETAG },
+      },
+      refusals: [...STORE, 'NOT_FOUND', 'INVALID_PARAMETER'],
+    },
+    patch: {
+      id: `${name}.change`,
+      summary: `Changes columns of a row of ${name}`,
+      parameters: [...parts, ...conditions, shared('RowWritePrefer')],
+      body: {
+        required: true,
+        content: { [JSON_TYPE]: rows.patch, 'application/merge-patch+json': rows.patch },
+      },
+      replies: { 200: whole('The row as it is now.'), 204: MINIMAL },
+      refusals: [...WRITE, ...CONDITION, 'NOT_FOUND'],
+    },
+    put: {
+      id: `${name}.put`,
+      summary: `Replaces a row of ${name}${clientsGiveKeys ? ', or creates it' : ''}`,
+      parameters: [...parts, ...conditions, shared('RowOnlyNew'), shared('RowWritePrefer')],
+      body: { required: true, content: { [JSON_TYPE]: rows.put } },
+      replies: {
+        200: whole('The row as it is now.'),
+        ...(clientsGiveKeys && {
+          201: json('The row is created; empty with `Prefer: return=minimal`.', rows.whole, CREATED),
+        }),
+        204: MINIMAL,
+      },
+      refusals: [...WRITE, ...CONDITION, 'NOT_FOUND'],
+    },
+    delete: {
+      id: `${name}.remove`,
+      summary: `Removes a row of ${name}`,
+      parameters: [...parts, ...conditions],
+      replies: { 204: { description: 'The row is removed.' } },
+      refusals: [...STORE, ...BODY, ...CONDITION, 'NOT_FOUND', 'REFERENCED'],
+    },
+  } satisfies Record<string, ApiOperation>;
+}
+
+function fieldsOf({ columns }: Relation): ApiParameter {
+  const [first = '', second] = columns.map(({ name }) => name);
+  return queryParameter('fields', 'The columns to return.', {
+    type: 'string',
+    examples: [second === undefined ? first : `${first},${second}`],
+  });
+}

@@ -38,9 +38,19 @@ export const commands: readonly CommandEntry[] = [
     summary: 'Lists, imports and exports the users of the database.',
     parts: {
       list: async () => (await import('./users/list.ts')).listUsers,
-      import: async () => (await import('./users/import.ts')).importCommand,
-      export: async () => (await import('./users/export.ts')).exportCommand,
+      import: async () => (await import('./rows/import.ts')).importUsers,
+      export: async () => (await import('./rows/export.ts')).exportUsers,
     },
+  },
+  {
+    name: 'import',
+    summary: 'Imports rows of a relation, or users, from a file.',
+    load: async () => (await import('./rows/import.ts')).importRows,
+  },
+  {
+    name: 'export',
+    summary: 'Exports rows of a relation, or users, to a file.',
+    load: async () => (await import('./rows/export.ts')).exportRows,
   },
   {
     name: 'send',

@@ -98,7 +98,7 @@ for (const engine of Object.keys(engines)) {
       const kept = whole.stdout.split('\n').slice(0, 1_000).join('\n');
       const bytes = Buffer.byteLength(kept) + 1;
       await place.write('users.ndjson.part', `${kept}\n{"id":1001,"na`);
-      const position = { format: 'ndjson', bytes, users: 1_000, lastId: 1_000, upTo: 2_500 };
+      const position = { of: 'users', format: 'ndjson', bytes, rows: 1_000, last: 1_000, upTo: 2_500 };
       await place.write('users.ndjson.part.json', JSON.stringify(position));
       const rest = await place.run('export', 'users.ndjson', '--json');
       assert.deepEqual(JSON.parse(rest.stdout), { complete: true, users: 2_500, resumed: 1_000 });

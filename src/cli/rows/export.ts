@@ -1,11 +1,10 @@
 import { type FileHandle, open, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { extname } from 'node:path';
 import { setImmediate as nextTick } from 'node:timers/promises';
-import { type ExportFormat, exportHead, userPages } from '../../relations/lists.ts';
-import type { DatabaseUserStore } from '../../relations/user-stores.ts';
+import type { ExportFormat } from '../../relations/lists.ts';
+import { USERS } from '../../relations/relation.ts';
 import { type CommandArguments, readArguments } from '../arguments.ts';
-import type { Command, CommandIo } from '../command.ts';
-import { openExisting } from '../database/open.ts';
+import type { Command, CommandIo, CommandUsage } from '../command.ts';
 import {
   counted,
   INTERRUPTED,
@@ -16,45 +15,82 @@ import {
   printJson,
   showProgress,
 } from '../terminal.ts';
+import { type Collection, openCollection } from './collection.ts';
 
 /** Interval between two records of the position, in milliseconds. */
 const RECORD_INTERVAL = 1_000;
 
+const OPTIONS = {
+  '--format <word>': 'Format: csv or ndjson. [default: by the name of the file, or ndjson]',
+  '--restart': 'Starts an interrupted export over.',
+  '--json': 'Prints one JSON document instead of text; needs a file.',
+};
+const ABOUT =
+  'into a file, or to standard output. An interrupted export continues if you run it again with the same file; until ' +
+  'it is complete, the lines are in a file with .part after its name.';
+
 /** `portico users export`. Resolves to the exit code: 0, 130 when interrupted. */
-export const exportCommand: Command = {
+export const exportUsers: Command = {
   usage: {
     topic: 'users export',
     words: '[file] [options]',
     maxWords: 1,
-    about:
-      'Writes all users into a file, or to standard output. An interrupted export continues if you run it again with ' +
-      'the same file; until it is complete, the users are in a file with .part after its name.',
-    options: {
-      '--format <word>': 'Format: csv or ndjson. [default: by the name of the file, or ndjson]',
-      '--restart': 'Starts an interrupted export over.',
-      '--json': 'Prints one JSON document instead of text; needs a file.',
-    },
+    about: `Writes all users ${ABOUT}`,
+    options: OPTIONS,
     examples: ['portico users export users.csv'],
   },
-  run,
+  async run(argv, io) {
+    const args = readArguments(exportUsers.usage, argv, io);
+    const [file] = args.words;
+    return exportRowsOf(args, exportUsers.usage, { name: USERS, file }, io);
+  },
 };
 
-async function run(argv: readonly string[], io: CommandIo): Promise<number> {
-  const args = readArguments(exportCommand.usage, argv, io);
-  const [file] = args.words;
+/** `portico export`, for any relation. */
+export const exportRows: Command = {
+  usage: {
+    topic: 'export',
+    words: '[relation] [file] [options]',
+    maxWords: 2,
+    about: `Writes all rows of a declared relation, by default users, ${ABOUT}`,
+    options: OPTIONS,
+    examples: ['portico export books books.csv'],
+  },
+  async run(argv, io) {
+    const args = readArguments(exportRows.usage, argv, io);
+    const [first = USERS, second] = args.words;
+    // One word is a relation, or a file if it looks like one.
+    const isFile = second === undefined && extname(first) !== '';
+    const asked = isFile ? { name: USERS, file: first } : { name: first, file: second };
+    return exportRowsOf(args, exportRows.usage, asked, io);
+  },
+};
+
+interface AskedExport {
+  readonly name: string;
+  readonly file: string | undefined;
+}
+
+async function exportRowsOf(
+  args: CommandArguments,
+  { topic }: CommandUsage,
+  { name, file }: AskedExport,
+  io: CommandIo,
+): Promise<number> {
   const format = formatOf(args, file);
-  if (file === undefined && args.has('--json')) throw args.misuse('--json needs a file for the users');
-  await using database = await openExisting(await args.configuration(), 'users export');
+  if (file === undefined && args.has('--json')) throw args.misuse(`--json needs a file for the ${name}`);
+  await using collection = await openCollection(await args.configuration(), name, args, topic);
   using signal = interruption(io);
-  if (file === undefined) return await toOutput(io, database.users, format, signal);
-  const { users, resumed, isComplete } = await toFile(
+  if (file === undefined) return await toOutput(io, collection, format, signal);
+  const { rows, resumed, isComplete } = await toFile(
     io,
-    database.users,
+    collection,
     { path: file, format, restart: args.has('--restart') },
     signal,
   );
-  if (args.has('--json')) await printJson(io, { complete: isComplete, users, resumed });
-  else if (isComplete) await print(io, `Exported ${counted(users, 'user', 'users')}.\n`);
+  const [one, many] = collection.nouns;
+  if (args.has('--json')) await printJson(io, { complete: isComplete, [many]: rows, resumed });
+  else if (isComplete) await print(io, `Exported ${counted(rows, one, many)}.\n`);
   if (isComplete) return 0;
   note(io, 'Interrupted. Run it again to resume.');
   return INTERRUPTED;
@@ -68,12 +104,14 @@ function formatOf(args: CommandArguments, file: string | undefined): ExportForma
 
 async function toOutput(
   io: CommandIo,
-  users: DatabaseUserStore,
+  collection: Collection,
   format: ExportFormat,
   signal: AbortSignal,
 ): Promise<number> {
-  await printData(io, exportHead(format));
-  for await (const { bytes } of userPages(users, format, { after: 0, upTo: await users.lastId() })) {
+  await printData(io, collection.head(format));
+  const upTo = await collection.end();
+  if (upTo === undefined) return 0;
+  for await (const { bytes } of collection.pieces(format, undefined, upTo)) {
     // Lets signals arrive.
     await nextTick();
     if (signal.aborted) return INTERRUPTED;
@@ -90,42 +128,48 @@ interface FileExport {
 
 async function toFile(
   io: CommandIo,
-  users: DatabaseUserStore,
+  collection: Collection,
   { path, format, restart }: FileExport,
   signal: AbortSignal,
 ) {
-  const fresh = { format, bytes: 0, users: 0, lastId: 0, upTo: await users.lastId() };
+  const upTo = await collection.end();
+  const fresh: ExportPosition = { of: collection.name, format, bytes: 0, rows: 0, last: undefined, upTo };
   await using file = await ExportFile.open(path, fresh, restart);
-  const { lastId: after, upTo, bytes, users: resumed } = file.position;
-  if (bytes === 0) await file.append(Buffer.from(exportHead(format)), 0, 0);
-  using progress = showProgress(io, 'Users exported:', await users.lists.count([]));
+  const { last, bytes, rows: resumed } = file.position;
+  if (bytes === 0) await file.append(Buffer.from(collection.head(format)), 0, undefined);
+  const [, many] = collection.nouns;
+  const title = `${many.replace(/^./, (letter) => letter.toUpperCase())} exported:`;
+  using progress = showProgress(io, title, await collection.count());
   let recordedAt = performance.now();
-  for await (const page of userPages(users, format, { after, upTo })) {
-    await file.append(page.bytes, page.count, page.lastId);
-    progress.update(file.position.users);
+  const end = file.position.upTo;
+  for await (const page of end === undefined ? [] : collection.pieces(format, last, end)) {
+    await file.append(page.bytes, page.count, page.last);
+    progress.update(file.position.rows);
     if (signal.aborted) {
       await file.record();
-      return { users: file.position.users, resumed, isComplete: false };
+      return { rows: file.position.rows, resumed, isComplete: false };
     }
     if (performance.now() - recordedAt < RECORD_INTERVAL) continue;
     await file.record();
     recordedAt = performance.now();
   }
   await file.complete();
-  return { users: file.position.users, resumed, isComplete: true };
+  return { rows: file.position.rows, resumed, isComplete: true };
 }
 
-/** Users are personal data: only the owner may read the file, whatever the umask allows. */
+/** Rows may be personal data: only the owner may read the file, whatever the umask allows. */
 const PRIVATE = 0o600;
 
 /** How far an export has come. */
 interface ExportPosition {
+  /** The name of the collection. */
+  readonly of: string;
   readonly format: ExportFormat;
   readonly bytes: number;
-  readonly users: number;
-  /** The id of the last user in the file, and of the last user to export. */
-  readonly lastId: number;
-  readonly upTo: number;
+  readonly rows: number;
+  /** The place of the last row in the file, and of the last row to export. */
+  readonly last: string | number | undefined;
+  readonly upTo: string | number | undefined;
 }
 
 /**
@@ -146,7 +190,8 @@ class ExportFile implements AsyncDisposable {
   /** Resumes an interrupted export, or begins one at `fresh`. */
   static async open(path: string, fresh: ExportPosition, restart: boolean): Promise<ExportFile> {
     const found = restart ? undefined : await positionOf(path);
-    const position = found?.format === fresh.format ? found : fresh;
+    const isSame = found?.format === fresh.format && found.of === fresh.of;
+    const position = isSame ? found : fresh;
     const file = await open(partOf(path), position === fresh ? 'w' : 'r+', PRIVATE);
     await file.chmod(PRIVATE);
     await file.truncate(position.bytes);
@@ -157,14 +202,14 @@ class ExportFile implements AsyncDisposable {
     return this.#position;
   }
 
-  /** Appends bytes that contain the users up to `lastId`. */
-  async append(bytes: Buffer, users: number, lastId: number): Promise<void> {
+  /** Appends bytes that contain the rows up to `last`. */
+  async append(bytes: Uint8Array, rows: number, last: ExportPosition['last']): Promise<void> {
     for (let at = 0; at < bytes.length; ) {
       const place = this.#position.bytes + at;
       at += (await this.#file.write(bytes, at, bytes.length - at, place)).bytesWritten;
     }
     const before = this.#position;
-    this.#position = { ...before, bytes: before.bytes + bytes.length, users: before.users + users, lastId };
+    this.#position = { ...before, bytes: before.bytes + bytes.length, rows: before.rows + rows, last };
   }
 
   /** Records the position once the data before it is on the disk. */

@@ -12,57 +12,80 @@ import {
   importTransaction,
 } from '../../relations/import.ts';
 import type { BadLine } from '../../relations/import-readers.ts';
-import type { NewUser } from '../../relations/user.ts';
-import { type DatabaseUserStore, userImports } from '../../relations/user-stores.ts';
+import { USERS } from '../../relations/relation.ts';
 import { databaseAt } from '../../sql/database.ts';
 import { type CommandArguments, readArguments } from '../arguments.ts';
-import { type Command, type CommandIo, JSON_OPTION, UsageError } from '../command.ts';
-import { openExisting } from '../database/open.ts';
+import { type Command, type CommandIo, type CommandUsage, JSON_OPTION } from '../command.ts';
 import { counted, INTERRUPTED, interruption, note, print, printJson, showProgress } from '../terminal.ts';
+import { type Collection, isCollection, openCollection } from './collection.ts';
 
 /** The reason for which reading stops. */
 const STOPPED = new Error('interrupted');
 
+const OPTIONS = {
+  '--format <word>': 'Format: csv, ndjson or json, which is an array. [default: by the name of the file]',
+  '--transaction':
+    'Stores all in one transaction, at most 50,000 users or rows, or none if a line is refused.',
+  '--key <text>': 'Name under which the import can be resumed. [default: a digest of the file]',
+  '--again': 'Imports the file again even if it was imported before.',
+  ...JSON_OPTION,
+};
+const ABOUT =
+  'from a file, or from standard input (-), whether or not a service runs on the database. Each line is validated ' +
+  'like a single create; refused lines are listed, and the others are stored. Progress is recorded with what is ' +
+  'stored: an interrupted import continues if you run it again with the same file, and an imported file is not ' +
+  'imported again. Exit code 1: lines were refused.';
+
 /** `portico users import`. Resolves to the exit code: 0, 1 when lines were refused, 130 when interrupted. */
-export const importCommand: Command = {
+export const importUsers: Command = {
   usage: {
     topic: 'users import',
     words: '<file> [options]',
     maxWords: 1,
-    about:
-      'Imports users from a file, or from standard input (-), whether or not a service runs on the database. Each line ' +
-      'is validated like a single create; refused lines are listed, and the others are stored. Progress is recorded ' +
-      'with the users: an interrupted import continues if you run it again with the same file, and an imported file ' +
-      'is not imported again. Exit code 1: lines were refused.',
-    options: {
-      '--format <word>': 'Format: csv, ndjson or json, which is an array. [default: by the name of the file]',
-      '--transaction': 'Stores all users in one transaction, at most 50,000, or none if a line is refused.',
-      '--key <text>': 'Name under which the import can be resumed. [default: a digest of the file]',
-      '--again': 'Imports the file again even if it was imported before.',
-      ...JSON_OPTION,
-    },
+    about: `Imports users ${ABOUT}`,
+    options: OPTIONS,
     examples: [
       'portico users import users.csv',
       'zcat users.ndjson.gz | portico users import - --format ndjson',
     ],
   },
-  run,
+  run: (argv, io) => run(importUsers.usage, argv, io),
 };
 
-async function run(argv: readonly string[], io: CommandIo): Promise<number> {
-  const args = readArguments(importCommand.usage, argv, io);
-  const [file] = args.words;
-  if (file === undefined) throw args.misuse('users import needs a file, or - for standard input');
-  const format = formatOf(file, args.value('--format'));
-  const size = sizeOf(file);
+/** `portico import`, for any relation. */
+export const importRows: Command = {
+  usage: {
+    topic: 'import',
+    words: '[relation] <file> [options]',
+    maxWords: 2,
+    about: `Imports rows of a declared relation, by default users, ${ABOUT}`,
+    options: OPTIONS,
+    examples: [
+      'portico import books books.csv',
+      'zcat books.ndjson.gz | portico import books - --format ndjson',
+    ],
+  },
+  run: (argv, io) => run(importRows.usage, argv, io),
+};
+
+async function run(usage: CommandUsage, argv: readonly string[], io: CommandIo): Promise<number> {
+  const args = readArguments(usage, argv, io);
+  const { topic } = usage;
+  const [first, second] = args.words;
+  const [name, file] = second === undefined ? [USERS, first] : [first ?? '', second];
+  if (file === undefined) throw args.misuse(`${topic} needs a file, or - for standard input`);
   const config = await args.configuration();
-  await using database = await openExisting(config, 'users import');
+  if (topic === 'import' && second === undefined && isCollection(config, file)) {
+    throw args.misuse(`import ${file} needs a file, or - for standard input`);
+  }
+  const format = formatOf(args, file);
+  const size = sizeOf(args, file);
+  await using collection = await openCollection(config, name, args, topic);
   using signal = interruption(io);
   const isSqlite = databaseAt(config.settings['database.url']).engine === 'sqlite';
-  const imports = userImports(database.users);
-  const target = isSqlite ? considerate(imports) : imports;
-  const position = await positionOf(args, file, size, database.users);
-  const tally = new ImportTally(position?.line ?? 0);
+  const target = isSqlite ? considerate(collection.target) : collection.target;
+  const position = await positionOf(args, file, size, collection);
+  const tally = new ImportTally(position?.line ?? 0, collection.nouns);
   {
     using progress = showProgress(io, 'Bytes imported:', size);
     const input = file === '-' ? io.stdin : bytesOf(file);
@@ -76,7 +99,7 @@ async function run(argv: readonly string[], io: CommandIo): Promise<number> {
       }
       if (signal.aborted) throw STOPPED;
     }
-    const request: ImportRequest<NewUser, number> = { target, chunks: chunks(), format, position };
+    const request: ImportRequest<unknown, unknown> = { target, chunks: chunks(), format, position };
     try {
       for await (const outcomes of args.has('--transaction') ? once(request) : importLines(request)) {
         tally.add(outcomes);
@@ -105,7 +128,7 @@ async function positionOf(
   args: CommandArguments,
   file: string,
   size: number | undefined,
-  users: DatabaseUserStore,
+  collection: Collection,
 ): Promise<ImportRequest<unknown, unknown>['position']> {
   if (args.has('--again')) {
     if (args.has('--key')) throw args.misuse('--again and --key exclude each other');
@@ -113,7 +136,7 @@ async function positionOf(
   }
   const key = args.value('--key') ?? (size === undefined ? undefined : await digestOf(file));
   // A request's Idempotency-Key contains no space, so these keys cannot collide with it.
-  return key === undefined ? undefined : { key: `cli ${key}`, ...(await users.beginImport(`cli ${key}`)) };
+  return key === undefined ? undefined : collection.beginImport(`cli ${key}`);
 }
 
 /** Leaves the database to a service's writes for as long as each batch took. */
@@ -142,10 +165,11 @@ const FORMATS: Readonly<Record<string, ImportFormat>> = {
 const CHUNK = 256 * 1024;
 
 /** The format of an import: that of `--format`, or of the file's extension. Throws UsageError. */
-function formatOf(file: string, given: string | undefined): ImportFormat {
+function formatOf(args: CommandArguments, file: string): ImportFormat {
+  const given = args.value('--format');
   const format = FORMATS[given ?? extname(file).slice(1).toLowerCase()];
   if (format !== undefined) return format;
-  throw misuse(
+  throw args.misuse(
     given === undefined
       ? 'The file name does not tell the format; add --format csv, ndjson or json'
       : '--format takes csv, ndjson or json',
@@ -153,13 +177,13 @@ function formatOf(file: string, given: string | undefined): ImportFormat {
 }
 
 /** The size of a file in bytes; undefined for standard input. Throws UsageError. */
-function sizeOf(file: string): number | undefined {
+function sizeOf(args: CommandArguments, file: string): number | undefined {
   if (file === '-') return undefined;
   let stats: Stats;
   try {
     stats = statSync(file);
   } catch (error) {
-    throw misuse(`The file cannot be read: ${(error as Error).message}`);
+    throw args.misuse(`The file cannot be read: ${(error as Error).message}`);
   }
   return stats.isFile() ? stats.size : undefined;
 }
@@ -175,22 +199,22 @@ async function digestOf(file: string): Promise<string> {
   return `file:${hash.digest('hex')}`;
 }
 
-const misuse = (problem: string) => new UsageError([problem], 'users import');
-
 /** Maximum number of refused lines that are listed, in text and in JSON. */
 const NAMED = 20;
 const MAX_EXAMPLES = 10_000;
 
-/** Counts the created users and refused lines of an import. */
+/** Counts the created rows and refused lines of an import. */
 class ImportTally {
   readonly #skipped: number;
+  readonly #nouns: Collection['nouns'];
   readonly #examples: BadLine[] = [];
   #created = 0;
   #refused = 0;
 
   /** `skipped` is the last line that an earlier run has stored. */
-  constructor(skipped: number) {
+  constructor(skipped: number, nouns: Collection['nouns']) {
     this.#skipped = skipped;
+    this.#nouns = nouns;
   }
 
   get refused(): number {
@@ -206,7 +230,7 @@ class ImportTally {
 
   /** Describes what has been stored so far. */
   soFar(): string {
-    return `Imported ${counted(this.#created, 'user', 'users')} before it stopped.`;
+    return `Imported ${counted(this.#created, ...this.#nouns)} before it stopped.`;
   }
 
   async print(io: CommandIo, asJson: boolean, isInterrupted: boolean): Promise<void> {
@@ -230,6 +254,6 @@ class ImportTally {
       );
     }
     const refused = this.#refused === 0 ? '' : `, refused ${counted(this.#refused, 'line', 'lines')}`;
-    await print(io, `Imported ${counted(this.#created, 'user', 'users')}${refused}.\n`);
+    await print(io, `Imported ${counted(this.#created, ...this.#nouns)}${refused}.\n`);
   }
 }

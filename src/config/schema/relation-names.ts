@@ -3,11 +3,8 @@ import { NAME, NAMED } from './columns.ts';
 import { pathTo } from './fields.ts';
 import type { Draft } from './relation-draft.ts';
 
-/**
- * The tables of a database besides those of relations, on any engine; a test compares them with new
- * databases.
- */
-export const PORTICO_TABLES: readonly string[] = [
+/** The tables of a database besides those of relations, on any engine; a test looks at new databases. */
+const PORTICO_TABLES: readonly string[] = [
   'api_tokens',
   'attempts',
   'audit_events',
@@ -30,8 +27,46 @@ export const PORTICO_TABLES: readonly string[] = [
   'user_relay',
   'users',
 ];
+/** The indexes of those tables, whose names no table of the same database can have. */
+const PORTICO_INDEXES: readonly string[] = [
+  'api_tokens_name',
+  'attempts_job',
+  'audit_events_age',
+  'audit_events_kind',
+  'deliveries_dedup',
+  'idempotency_keys_expiry',
+  'jobs_dead',
+  'jobs_dead_target',
+  'jobs_delivery',
+  'jobs_due',
+  'jobs_ended',
+  'jobs_head',
+  'jobs_held',
+  'jobs_order',
+  'jobs_quarantined',
+  'remembered_keys_age',
+  'user_events_position',
+  'user_events_waiting',
+  'users_email',
+  'users_email_unique',
+  'users_name',
+];
+/** The keys and sequences that PostgreSQL names itself. */
+const NAMED_BY_POSTGRES = /_(?:pkey|key|seq)$/;
 /** The tables of the engines begin so, and those of the full text of users and of Portico's later versions. */
 const RESERVED_TABLE = /^(?:sqlite|pg|portico|users_text)_|^users_text$/i;
+
+/** Whether Portico or the database has a table, an index or a sequence of this name. */
+export function isReserved(table: string): boolean {
+  const name = table.toLowerCase();
+  return (
+    PORTICO_TABLES.includes(name) ||
+    PORTICO_INDEXES.includes(name) ||
+    RESERVED_TABLE.test(table) ||
+    (NAMED_BY_POSTGRES.test(name) && PORTICO_TABLES.some((each) => name.startsWith(`${each}_`)))
+  );
+}
+
 /** Paths of the REST door. */
 const RESERVED_PATHS = ['update', 'delete'];
 /** Types and fields that GraphQL has already. */
@@ -54,10 +89,10 @@ export function checkNames(drafts: readonly Draft[], relations: readonly Named[]
       problems.push(`${path} has the name of a path of Portico; rename it`);
     } else if (!NAME.test(name)) {
       problems.push(`${path} ${NAMED}`);
-    } else if (PORTICO_TABLES.includes(table.toLowerCase()) || RESERVED_TABLE.test(table)) {
+    } else if (isReserved(table)) {
       const place = options.table === undefined ? path : `${path}.table`;
       const remedy = options.table === undefined ? `write table: '${name}_of_mine'` : 'name another one';
-      problems.push(`${place} has the name of a table of Portico or its database; ${remedy}`);
+      problems.push(`${place} has the name of a table or an index of Portico or its database; ${remedy}`);
     }
     if (claim(found, name, path, 'name', problems)) claim(tables, table, path, 'table', problems);
     const singular = one.toLowerCase();

@@ -330,9 +330,9 @@ test('names that are taken are refused with the remedy', () => {
     [
       'sheep.one is missing: the singular of sheep',
       'update has the name of a path of Portico; rename it',
-      `jobs has the name of a table of Portico or its database; write table: 'jobs_of_mine'`,
+      `jobs has the name of a table or an index of Portico or its database; write table: 'jobs_of_mine'`,
       '_secrets must be a name of letters, digits and "_" that begins with a lower-case letter, at most 63',
-      'tasks.table has the name of a table of Portico or its database; name another one',
+      'tasks.table has the name of a table or an index of Portico or its database; name another one',
       'news.one "query" is taken by Portico; name another one',
       'tomes has the table "books", and so has c: relations.books; rename one of them',
       'tomes has the one "book", and so has c: relations.books; rename one of them',

@@ -113,6 +113,24 @@ function syncFolder(path: string): void {
   }
 }
 
+/** Fails with SchemaError if references need the loss, which an engine would refuse or break. */
+export function requireUnreferenced(tables: readonly Table[], { table, column }: Loss): void {
+  const referring = tables.flatMap(({ name, foreignKeys }) =>
+    foreignKeys
+      .filter(
+        (key) =>
+          key.table === table && (column === undefined ? name !== table : key.targetColumns.includes(column)),
+      )
+      .map((key) => `${name}.${key.columns.join(',')}`),
+  );
+  if (referring.length === 0) return;
+  const lost = column === undefined ? table : `${table}.${column}`;
+  const [verb, what] = referring.length === 1 ? ['refers', 'that column'] : ['refer', 'those columns'];
+  throw new SchemaError(
+    `${lost} cannot be dropped, because ${referring.join(' and ')} ${verb} to it. Remove ${what} from the declaration and drop ${referring.length === 1 ? 'it' : 'them'} first.`,
+  );
+}
+
 /** Each row as JSON: the key and the lost column, or all columns of a lost table. */
 export function lossQuery(engine: Engine, { name, key, columns }: Table, { column }: Loss): string {
   const lost = columns.filter(

@@ -107,7 +107,7 @@ const TYPES: readonly (readonly [RegExp, string])[] = [
 const KINDS: readonly (readonly [RegExp, string])[] = [
   [/^(?:bigint|integer|smallint)$/, 'bigint'],
   [/^numeric\(\d+, (\d+)\)$/, 'decimal$1'],
-  [/^double precision$/, 'number'],
+  [/^(?:double precision|real)$/, 'number'],
   [/^timestamptz.*$/, 'timestamp'],
   [/^bytea$/, 'bytes'],
   [/^(boolean|date|uuid|json)$/, '$1'],

@@ -136,6 +136,8 @@ function rewriteOf({ indexes }: DeclaredTable): number {
 
 function changeSteps(table: DeclaredTable, current: PostgresTable, change: Change): readonly Step[] {
   const { name } = table;
+  // Rows are named by the key that they have.
+  const named = { ...table, key: current.key.length > 0 ? current.key : ['ctid'] };
   const alter = `ALTER TABLE ${identifier(name)}`;
   switch (change.is) {
     case 'rename table':
@@ -182,9 +184,9 @@ function changeSteps(table: DeclaredTable, current: PostgresTable, change: Chang
         }),
       ];
     case 'add column':
-      return addColumnSteps(table, change.column);
+      return addColumnSteps(named, change.column);
     case 'require':
-      return [requireStep(table, change.column, 'stored')];
+      return [requireStep(named, change.column, 'stored')];
     case 'set default':
       return [
         step(name, `set the default of ${change.column.name}`, {
@@ -194,7 +196,7 @@ function changeSteps(table: DeclaredTable, current: PostgresTable, change: Chang
     case 'number':
       return [numberStep(table, current, change.column)];
     case 'retype':
-      return [retypeStep(table, change.from, change.column)];
+      return [retypeStep(named, change.from, change.column)];
     case 'replace key': {
       const dropped = change.from === undefined ? '' : `DROP CONSTRAINT ${identifier(change.from)}, `;
       const added = `ADD CONSTRAINT ${identifier(objectName(name, 'key', []))} PRIMARY KEY (${identifiers(table.key)})`;
@@ -211,7 +213,7 @@ function changeSteps(table: DeclaredTable, current: PostgresTable, change: Chang
           lock: 'everything',
           perRow: rewriteOf(table),
           violations: [
-            ...table.key.map((column) => missingViolation(table, column)),
+            ...table.key.map((column) => missingViolation(named, column)),
             uniqueViolation({ ...table, key: ['ctid'] }, index, 'postgres'),
           ],
         }),
@@ -224,7 +226,7 @@ function changeSteps(table: DeclaredTable, current: PostgresTable, change: Chang
           class: current.columns.some((column) => column.name === check.column) ? 'checked' : 'additive',
           sql: constraintSql(name, check.name, checkClause(check)),
           perRow: PER_ROW.check,
-          violations: [checkViolation(table, check)],
+          violations: [checkViolation(named, check)],
         }),
       ];
     }
@@ -259,7 +261,7 @@ function changeSteps(table: DeclaredTable, current: PostgresTable, change: Chang
           sql: [createIndex('postgres', name, index, 'concurrently')],
           lock: 'nothing',
           perRow: PER_ROW.index,
-          violations: index.isUnique ? [uniqueViolation(table, index, 'postgres')] : [],
+          violations: index.isUnique ? [uniqueViolation(named, index, 'postgres')] : [],
         }),
       ];
     }
@@ -270,7 +272,7 @@ function changeSteps(table: DeclaredTable, current: PostgresTable, change: Chang
           class: 'checked',
           sql: constraintSql(name, foreignKey.name, foreignKeyClause(foreignKey)),
           perRow: PER_ROW.refer,
-          violations: [referenceViolation(table, foreignKey)],
+          violations: [referenceViolation(named, foreignKey)],
         }),
       ];
     }

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Relation } from '../../relations/relation.ts';
 import { withMigrationLock } from '../postgres/migrate.ts';
-import { type Connection, isLocked, isTransient, type Row } from '../postgres-pool/connection.ts';
+import { type Connection, isLocked, isTransient, type Row, sqlState } from '../postgres-pool/connection.ts';
 import { diffTables } from './diff.ts';
-import { lossQuery } from './drop.ts';
+import { lossQuery, requireUnreferenced } from './drop.ts';
 import { SchemaError } from './migrate.ts';
 import { readPostgresCatalogue } from './postgres-catalogue.ts';
 import { planPostgres } from './postgres-plan.ts';
@@ -19,6 +19,8 @@ const LOCK_TIMEOUT = 200;
 const PATIENT_TIMEOUT = 600_000;
 const PATIENT =
   /^(?:CREATE (?:UNIQUE )?INDEX CONCURRENTLY|DROP INDEX CONCURRENTLY|ALTER TABLE .* VALIDATE CONSTRAINT)/;
+/** The states of errors whose cause are values that no count of violations has foreseen, such as new ones. */
+const ROWS = /^2[23]/;
 /** Attempts to get a lock, and the pause after each, in milliseconds. */
 const ATTEMPTS = 150;
 const PAUSE = 300;
@@ -47,7 +49,16 @@ export function postgresSession(connection: Connection): SchemaSession {
     },
     exclusively: (work) => withMigrationLock(connection, async () => work()),
     drop: (loss, file) => withLimits(connection, () => drop(connection, loss, file)),
-    apply: (step) => withLimits(connection, () => apply(connection, step)),
+    async apply(step) {
+      try {
+        await withLimits(connection, () => apply(connection, step));
+      } catch (cause) {
+        const { message } = cause as Error;
+        throw ROWS.test(sqlState(cause) ?? '')
+          ? new SchemaError(`${step.table}: rows do not fit: ${message}`, { cause })
+          : cause;
+      }
+    },
   };
 }
 
@@ -106,8 +117,10 @@ const FETCHED = 1_000;
 
 /** Locks out writers until the end; the drop itself waits for readers. */
 async function drop(connection: Connection, loss: Loss, file: ValueFile): Promise<void> {
-  const current = (await readPostgresCatalogue(connection)).find(({ name }) => name === loss.table);
+  const tables = await readPostgresCatalogue(connection);
+  const current = tables.find(({ name }) => name === loss.table);
   if (current === undefined) return;
+  requireUnreferenced(tables, loss);
   const run = (text: string) => connection.run({ text }, undefined);
   const table = identifier(loss.table);
   const locking = (text: string) =>

@@ -1,10 +1,11 @@
-import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
+import type { DatabaseSync, SQLOutputValue } from 'node:sqlite';
 import {
   type Check,
   type Column,
   checkedKind,
   type ForeignKey,
   type Index,
+  identifier,
   objectName,
   type Table,
   tagOf,
@@ -18,34 +19,57 @@ export interface SqliteTable extends Table {
   readonly obstacle: string | undefined;
 }
 
+/** What the catalogue has of the tables, by the name of the table; the number of statements is fixed. */
+const TABLES = `
+  FROM sqlite_schema AS t JOIN $ AS of
+  WHERE t.type = 'table' AND t.name NOT LIKE 'sqlite\\_%' ESCAPE '\\' AND t.sql IS NOT NULL`;
+const COLUMNS = `
+  SELECT t.name AS "of table", of.name, of.type, "notnull", dflt_value, pk, hidden
+  ${TABLES.replace('$', 'pragma_table_xinfo(t.name)')} ORDER BY t.name, cid`;
+const INDEXES = `
+  SELECT t.name AS "of table", of.name AS "index", "unique", x.name, "desc", coll
+  ${TABLES.replace('$', 'pragma_index_list(t.name)').replace('AS of', 'AS of JOIN pragma_index_xinfo(of.name) AS x')}
+    AND origin = 'c' AND partial = 0 AND key = 1 ORDER BY t.name, of.seq, seqno`;
+const FOREIGN_KEYS = `
+  SELECT t.name AS "of table", id, "table", "from", "to", on_delete
+  ${TABLES.replace('$', 'pragma_foreign_key_list(t.name)')} ORDER BY t.name, id, of.seq`;
+const OTHERS = `
+  SELECT t.name AS "of table", of.name, of.sql ${TABLES.replace('$', 'sqlite_schema')}
+    AND of.tbl_name = t.name AND of.type IN ('index', 'trigger') AND of.sql IS NOT NULL ORDER BY of.rowid`;
+
+type Rows = readonly Record<string, SQLOutputValue>[];
+
 /** Reads the tables of a file. */
 export function readSqliteCatalogue(db: DatabaseSync): readonly SqliteTable[] {
-  const rows = (sql: string, ...values: readonly SQLInputValue[]) => db.prepare(sql).all(...values);
-  const tables = rows(
-    `SELECT name, sql FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' AND sql IS NOT NULL`,
+  const rows = (sql: string): Rows => db.prepare(sql).all();
+  const [columns, indexes, foreignKeys, others] = [COLUMNS, INDEXES, FOREIGN_KEYS, OTHERS].map((sql) =>
+    Map.groupBy(rows(sql), (row) => String(row['of table'])),
   );
-  return tables.map(({ name, sql }) => readTable(rows, String(name), String(sql)));
+  return rows(`SELECT t.name, t.sql ${TABLES.replace('$', '(SELECT 1)')}`).map(({ name, sql }) => {
+    const table = String(name);
+    return readTable(table, String(sql), {
+      columns: columns?.get(table) ?? [],
+      indexes: indexes?.get(table) ?? [],
+      foreignKeys: foreignKeys?.get(table) ?? [],
+      others: others?.get(table) ?? [],
+    });
+  });
 }
 
-type Rows = (sql: string, ...values: readonly SQLInputValue[]) => readonly Record<string, unknown>[];
-
-function readTable(rows: Rows, table: string, sql: string): SqliteTable {
-  const columns = rows(
-    'SELECT name, type, "notnull", dflt_value, pk, hidden FROM pragma_table_xinfo(?)',
-    table,
-  );
+function readTable(
+  table: string,
+  sql: string,
+  of: Readonly<Record<'columns' | 'indexes' | 'foreignKeys' | 'others', Rows>>,
+): SqliteTable {
+  const { columns, others } = of;
   const checks = checksOf(sql);
   const isNumbered = /\bAUTOINCREMENT\b/i.test(withoutTexts(sql));
   const key = columns
     .filter(({ pk }) => Number(pk) > 0)
     .toSorted((a, b) => Number(a.pk) - Number(b.pk))
     .map(({ name }) => String(name));
-  const indexes = indexesOf(rows, table);
+  const indexes = indexesOf(of.indexes);
   const own = new Set(indexes.map(({ name }) => name));
-  const others = rows(
-    `SELECT name, sql FROM sqlite_schema WHERE tbl_name = ? AND type IN ('index', 'trigger') AND sql IS NOT NULL`,
-    table,
-  );
   return {
     name: table,
     columns: columns.map((column): Column => {
@@ -55,7 +79,7 @@ function readTable(rows: Rows, table: string, sql: string): SqliteTable {
       return {
         name,
         type,
-        kind: checkedKind(name, checks) ?? KINDS[type] ?? 'text',
+        kind: checkedKind(name, checks) ?? kindOf(type),
         nullable: Number(column.notnull) === 0 && !isSerial,
         default: column.dflt_value === null ? undefined : String(column.dflt_value),
         identity: isSerial ? 'by default' : undefined,
@@ -65,19 +89,19 @@ function readTable(rows: Rows, table: string, sql: string): SqliteTable {
     keyName: undefined,
     checks,
     indexes,
-    foreignKeys: foreignKeysOf(rows, table),
+    foreignKeys: foreignKeysOf(table, sql, of.foreignKeys),
     others: others.filter(({ name }) => !own.has(String(name))).map(({ sql }) => String(sql)),
     obstacle: obstacleOf(sql, checks.length, columns),
   };
 }
 
-/** The kind of a column that has no check of ours. */
-const KINDS: Readonly<Record<string, string>> = {
-  INT: 'bigint',
-  INTEGER: 'bigint',
-  REAL: 'number',
-  BLOB: 'bytes',
-};
+/** The kind of a column that has no check of ours, by the rules of sqlite.org/datatype3.html. */
+function kindOf(type: string): string {
+  if (type.includes('INT')) return 'bigint';
+  if (/CHAR|CLOB|TEXT/.test(type)) return 'text';
+  if (type === '' || type.includes('BLOB')) return 'bytes';
+  return 'number';
+}
 
 const OWN_CHECK = /CONSTRAINT "((?:[^"]|"")+)" CHECK \([^"']*"((?:[^"]|"")+)"/g;
 const unquoted = (name: string) => name.replaceAll('""', '"');
@@ -122,16 +146,9 @@ function obstacleOf(
 }
 
 /** The indexes by columns alone; others have expressions or conditions, or belong to a constraint. */
-function indexesOf(rows: Rows, table: string): readonly Index[] {
-  const found = rows(
-    `SELECT name, "unique" FROM pragma_index_list(?) WHERE origin = 'c' AND partial = 0`,
-    table,
-  );
-  return found.flatMap(({ name, unique }): readonly Index[] => {
-    const columns = rows(
-      'SELECT name, "desc", coll FROM pragma_index_xinfo(?) WHERE key = 1 ORDER BY seqno',
-      String(name),
-    );
+function indexesOf(rows: Rows): readonly Index[] {
+  const found = Map.groupBy(rows, ({ index }) => String(index));
+  return [...found].flatMap(([name, columns]): readonly Index[] => {
     const isOther = columns.some(
       (column) =>
         column.name === null || column.desc !== 0 || !['BINARY', 'NOCASE'].includes(String(column.coll)),
@@ -139,8 +156,8 @@ function indexesOf(rows: Rows, table: string): readonly Index[] {
     if (isOther) return [];
     return [
       {
-        name: String(name),
-        isUnique: Number(unique) === 1,
+        name,
+        isUnique: Number(columns[0]?.unique) === 1,
         columns: columns.map((column) => ({ name: String(column.name), fold: column.coll === 'NOCASE' })),
       },
     ];
@@ -152,17 +169,19 @@ const ON_DELETE: Readonly<Record<string, ForeignKey['onDelete']>> = {
   'SET NULL': 'null',
 };
 
-/** SQLite does not tell the names of foreign keys; theirs are those of their columns. */
-function foreignKeysOf(rows: Rows, table: string): readonly ForeignKey[] {
-  const found = rows(
-    'SELECT id, "table", "from", "to", on_delete FROM pragma_foreign_key_list(?) ORDER BY id, seq',
-    table,
-  );
-  const groups = Map.groupBy(found, ({ id }) => id);
+/**
+ * SQLite does not tell the names of foreign keys, so that they get one by their columns: that of ours if the
+ * text of the table has a reference of ours with these columns.
+ */
+function foreignKeysOf(table: string, sql: string, rows: Rows): readonly ForeignKey[] {
+  const own = new Set([...sql.matchAll(OWN_REFERENCE)].map(([, added, listed]) => listed ?? `"${added}"`));
+  const groups = Map.groupBy(rows, ({ id }) => id);
   return [...groups.values()].map((parts): ForeignKey => {
     const columns = parts.map(({ from }) => String(from));
     return {
-      name: objectName(table, 'reference', columns),
+      name: own.has(columns.map(identifier).join(', '))
+        ? objectName(table, 'reference', columns)
+        : `${table}_${columns.join('_')}_fkey`,
       columns,
       table: String(parts[0]?.table),
       targetColumns: parts.map(({ to }) => String(to)),
@@ -170,3 +189,7 @@ function foreignKeysOf(rows: Rows, table: string): readonly ForeignKey[] {
     };
   });
 }
+
+/** Our references with the column that was added with it, or with the columns as they are listed. */
+const OWN_REFERENCE =
+  /(?:"((?:[^"]|"")+)" (?:INTEGER|TEXT|REAL|BLOB)\b(?:'[^']*'|[^,'])*)?CONSTRAINT "(?:[^"]|"")*(?:__reference__(?:[^"]|"")*|_[0-9a-f]{8})" (?:REFERENCES|FOREIGN KEY \(((?:"(?:[^"]|"")+"(?:, )?)+)\))/g;

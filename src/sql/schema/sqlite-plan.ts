@@ -19,7 +19,15 @@ import {
   uniqueViolation,
   type Violation,
 } from './steps.ts';
-import { type Column, completed, type DeclaredTable, identifier, textLiteral } from './tables.ts';
+import {
+  type Column,
+  completed,
+  type DeclaredTable,
+  type ForeignKey,
+  identifier,
+  isOwnName,
+  textLiteral,
+} from './tables.ts';
 
 /** The steps that make the tables of a file those of the declaration. */
 export function planSqlite({ tables }: Diff<SqliteTable>): readonly Step[] {
@@ -27,7 +35,7 @@ export function planSqlite({ tables }: Diff<SqliteTable>): readonly Step[] {
     ...tables.flatMap(renameSteps),
     ...tables.flatMap(({ table, current }) => (current === undefined ? createSteps(table) : [])),
     ...tables.flatMap((each) =>
-      each.current === undefined ? [] : changeSteps({ ...each, current: each.current }),
+      each.current === undefined ? [] : changeSteps({ ...each, current: each.current }, tables),
     ),
     // The steps for the triggers that record changes follow here.
   ];
@@ -59,14 +67,14 @@ interface ExistingDiff extends TableDiff<SqliteTable> {
   readonly current: SqliteTable;
 }
 
-function changeSteps(diff: ExistingDiff): readonly Step[] {
+function changeSteps(diff: ExistingDiff, all: Diff<SqliteTable>['tables']): readonly Step[] {
   const { table, changes } = diff;
   const rest = changes.filter(isMade);
   if (rest.length === 0) return [];
   const added = rest.flatMap((change) => (change.is === 'add column' ? [change.column] : []));
   const simple = rest.map((change) => simpleSteps(table, change, changes));
   if (added.every(isAddable) && simple.every((steps) => steps !== undefined)) return simple.flat();
-  return rebuildSteps(diff);
+  return rebuildSteps(diff, all);
 }
 
 /** Whether ADD COLUMN can add a column: existing rows get its constant default, or null. */
@@ -173,7 +181,12 @@ function editTable(table: string, from: string, to?: string): string {
 }
 
 /** Creates the table anew, as SQLite can change little of a table: sqlite.org/lang_altertable.html#otheralter. */
-function rebuildSteps({ table, current, changes, obstacle }: ExistingDiff): readonly Step[] {
+function rebuildSteps(
+  { table, current, changes, obstacle }: ExistingDiff,
+  all: Diff<SqliteTable>['tables'],
+): readonly Step[] {
+  // Rows are named by the key that they have.
+  const named = { ...table, key: current.key.length > 0 ? current.key : ['rowid'] };
   const problems: string[] = obstacle === undefined ? [] : [obstacle];
   const violations: Violation[] = [];
   const selected = new Map<string, string>();
@@ -187,7 +200,7 @@ function rebuildSteps({ table, current, changes, obstacle }: ExistingDiff): read
       expression = found?.expression ?? expression;
       if (found?.loses !== undefined)
         violations.push({
-          ...missingViolation(table, column.name),
+          ...missingViolation(named, column.name),
           problem: `whose ${column.name} would change as a ${column.kind}`,
           where: found.loses,
         });
@@ -197,8 +210,8 @@ function rebuildSteps({ table, current, changes, obstacle }: ExistingDiff): read
     if (isRequired && column.fill === undefined)
       violations.push(
         from === undefined
-          ? { ...missingViolation(table, column.name), where: 'true' }
-          : missingViolation(table, column.name),
+          ? { ...missingViolation(named, column.name), where: 'true' }
+          : missingViolation(named, column.name),
       );
     else if (isRequired && from !== undefined) expression = `coalesce(${expression}, ${column.fill})`;
     selected.set(column.name, expression);
@@ -207,7 +220,7 @@ function rebuildSteps({ table, current, changes, obstacle }: ExistingDiff): read
     if (change.is === 'add check') {
       const expression = selected.get(change.check.column);
       violations.push(
-        checkViolation(table, change.check, expression === undefined ? undefined : `(${expression})`),
+        checkViolation(named, change.check, expression === undefined ? undefined : `(${expression})`),
       );
     }
     if (
@@ -218,9 +231,14 @@ function rebuildSteps({ table, current, changes, obstacle }: ExistingDiff): read
         change.index.columns.map(({ name }) => name),
       )
     )
-      violations.push(uniqueViolation(table, change.index, 'sqlite'));
-    if (change.is === 'add reference' && isStored(current, change.foreignKey.columns))
-      violations.push(referenceViolation(table, change.foreignKey));
+      violations.push(uniqueViolation(named, change.index, 'sqlite'));
+    // The check of a rebuild finds rows that refer to a column which a later step adds.
+    if (
+      change.is === 'add reference' &&
+      isStored(current, change.foreignKey.columns) &&
+      isTarget(change.foreignKey, all)
+    )
+      violations.push(referenceViolation(named, change.foreignKey));
   }
   if (current.obstacle !== undefined) problems.push(`the table has to be made anew, and ${current.obstacle}`);
   return [
@@ -241,6 +259,11 @@ function keptReferences({ foreignKeys }: SqliteTable, changes: readonly Change[]
   return foreignKeys.filter(
     (key) => !changes.some((change) => change.is === 'drop reference' && change.foreignKey === key),
   );
+}
+
+function isTarget({ table, targetColumns }: ForeignKey, all: Diff<SqliteTable>['tables']): boolean {
+  const current = all.find((each) => each.table.name === table)?.current;
+  return current === undefined || isStored(current, targetColumns);
 }
 
 function isStored(current: SqliteTable, columns: readonly string[]): boolean {
@@ -265,7 +288,13 @@ export function rebuildScript(
     }));
   const isKept = (columns: readonly string[]) =>
     columns.every((name) => kept.some((column) => column.name === name));
-  const foreignKeys = current.foreignKeys.filter(({ columns }) => isKept(columns));
+  const isDeclared = (columns: readonly string[]) =>
+    table.foreignKeys.some((key) => key.columns.join() === columns.join());
+  const foreignKeys = current.foreignKeys.filter(
+    ({ name, columns }) =>
+      isKept(columns) ||
+      (!isOwnName(table.name, name) && !isDeclared(columns) && !columns.includes(dropped ?? '')),
+  );
   const name = `_new_${table.name}`;
   const columns = [...table.columns, ...kept].map((column) => column.name);
   const expressions = columns.map((column) => selected.get(column) ?? identifier(column));

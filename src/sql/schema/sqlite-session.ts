@@ -3,7 +3,7 @@ import type { MaybePromise } from '../../core/scheduler.ts';
 import { SQLITE_BASE64 } from '../../relations/codecs.ts';
 import { isServed, runningService } from '../sqlite/service-lock.ts';
 import { diffTables } from './diff.ts';
-import { lossQuery } from './drop.ts';
+import { lossQuery, requireUnreferenced } from './drop.ts';
 import { SchemaError } from './migrate.ts';
 import { readSqliteCatalogue } from './sqlite-catalogue.ts';
 import { planSqlite, rebuildScript } from './sqlite-plan.ts';
@@ -51,8 +51,10 @@ export function sqliteSession(db: DatabaseSync): SchemaSession {
     exclusively: (work) => retriedIfChanged(work),
     drop(loss, file) {
       db.function(SQLITE_BASE64.name, { deterministic: true }, SQLITE_BASE64.call);
-      const current = readSqliteCatalogue(db).find(({ name }) => name === loss.table);
+      const tables = readSqliteCatalogue(db);
+      const current = tables.find(({ name }) => name === loss.table);
       if (current === undefined) return;
+      requireUnreferenced(tables, loss);
       rebuild(db, changing, () => {
         let lines: string[] = [];
         for (const [line] of iterate(db, lossQuery('sqlite', current, loss))) {
@@ -70,11 +72,17 @@ export function sqliteSession(db: DatabaseSync): SchemaSession {
         );
       });
     },
-    apply({ sql, isRebuild, isEdit }) {
-      for (const text of sql) {
-        if (isEdit === true) changing(() => editSchema(db, text));
-        else if (isRebuild === true) rebuild(db, changing, () => db.exec(text));
-        else changing(() => db.exec(text));
+    apply({ table, sql, isRebuild, isEdit }) {
+      try {
+        for (const text of sql) {
+          if (isEdit === true) changing(() => editSchema(db, text));
+          else if (isRebuild === true) rebuild(db, changing, () => db.exec(text));
+          else changing(() => db.exec(text));
+        }
+      } catch (cause) {
+        throw isConstraint(cause)
+          ? new SchemaError(`${table}: rows do not fit: ${cause.message}`, { cause })
+          : cause;
       }
     },
   };
@@ -116,13 +124,24 @@ function rebuild(db: DatabaseSync, changing: (work: () => void) => void, work: (
     changing(() => {
       const before = brokenReferences(db);
       work();
-      const broken = brokenReferences(db) - before;
-      if (broken > 0) throw new Error(`${broken} rows would refer to rows that do not exist`);
+      for (const [table, count] of brokenReferences(db)) {
+        const broken = count - (before.get(table) ?? 0);
+        if (broken > 0)
+          throw new SchemaError(`${broken} rows of ${table} would refer to rows that do not exist`);
+      }
     });
   } finally {
     db.exec(`PRAGMA legacy_alter_table = OFF; PRAGMA foreign_keys = ${enforced}`);
   }
 }
+
+/** Whether rows refuse a step that no count of violations has foreseen. */
+function isConstraint(error: unknown): error is Error {
+  const { errcode } = error as { readonly errcode?: unknown };
+  return typeof errcode === 'number' && (errcode & 0xff) === SQLITE_CONSTRAINT;
+}
+/** sqlite.org/rescode.html */
+const SQLITE_CONSTRAINT = 19;
 
 /** Runs an edit of the text of a table, in a transaction. */
 function editSchema(db: DatabaseSync, sql: string): void {
@@ -155,7 +174,19 @@ function inTransaction(db: DatabaseSync, work: () => void): void {
   }
 }
 
-function brokenReferences(db: DatabaseSync): number {
-  const row = db.prepare('SELECT count(*) AS n FROM pragma_foreign_key_check').get();
-  return Number(row?.n);
+/** The number of rows that refer to no row, by table. */
+function brokenReferences(db: DatabaseSync): ReadonlyMap<string, number> {
+  const tables = db.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'").all();
+  const check = db.prepare('SELECT count(*) AS n FROM pragma_foreign_key_check(?)');
+  return new Map(
+    tables.map(({ name }) => {
+      try {
+        return [String(name), Number(check.get(String(name))?.n)];
+      } catch (error) {
+        // A table that is made anew by a later step has no key for the reference yet.
+        if (!String(error).includes('foreign key mismatch')) throw error;
+        return [String(name), 0];
+      }
+    }),
+  );
 }

@@ -189,10 +189,14 @@ export function conversion(engine: Engine, from: Column, to: DeclaredColumn): Co
   if (before !== undefined && after !== undefined) {
     const shift = Number(after) - Number(before);
     const unit = `1${'0'.repeat(Math.abs(shift))}`;
-    if (!isSqlite)
-      return shift >= 0
-        ? { expression: value }
-        : { expression: value, loses: `${value} <> round(${value}, ${after})` };
+    if (!isSqlite) {
+      const [, precision = '18'] = /^numeric\((\d+),/.exec(to.type) ?? [];
+      const limit = `1${'0'.repeat(Number(precision) - Number(after))}`;
+      return {
+        expression: value,
+        loses: `${value} <> round(${value}, ${after}) OR abs(${value}) >= ${limit}`,
+      };
+    }
     if (shift >= 0) return { expression: `${value} * ${unit}` };
     return { expression: `${value} / ${unit}`, loses: `${value} % ${unit} <> 0` };
   }

@@ -24,10 +24,10 @@ test('files share processes up to a size, and the longest begin first', async ()
   ];
   await using folder = await project(Object.fromEntries(files.map((file) => [file, ''])));
   const seconds = {
-    'src/a.test.ts': 37,
-    'src/b.test.ts': 36,
-    'src/c.test.ts': 80,
-    'test/process/e.test.ts': 40,
+    'src/a.test.ts': 57,
+    'src/b.test.ts': 56,
+    'src/c.test.ts': 95,
+    'test/process/e.test.ts': 70,
   };
   assert.deepEqual(
     batches(folder.path, files, seconds).map((batch) => batch.files),

@@ -161,10 +161,10 @@ export function userImports(
 }
 
 /** Maximum length of a line of an import, in UTF-16 code units; at least the size of a single create. */
-const MAX_LINE = 64 * 1024;
+export const MAX_LINE = 64 * 1024;
 
 /** The refusal of a line whose email another user has. */
-const EMAIL_TAKEN: Refusal = { code: 'EMAIL_TAKEN', reason: 'Another user has this email' };
+export const EMAIL_TAKEN: Refusal = { code: 'EMAIL_TAKEN', reason: 'Another user has this email' };
 
 /** Validates a record like the body of a create. */
 function readRecord(record: unknown): ReadRecord<NewUser> {

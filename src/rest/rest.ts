@@ -76,6 +76,8 @@ export const rest: FastifyPluginAsync<RestOptions> = async (
     users.rows === undefined
       ? plain
       : (await import('./user-columns.ts')).withColumns(plain, users.rows, {
+          users,
+          ...imports,
           prefix: app.prefix,
           relations: listed,
           cursorKey,

@@ -21,8 +21,10 @@ import {
   RowsRefusedError,
   type RowValues,
 } from '../relations/rows/rows.ts';
+import { userRowImports } from '../relations/rows/user-imports.ts';
 import { emailTaken, type NewUser, readUserId, userProblems } from '../relations/user.ts';
-import { askedImport } from './bulk.ts';
+import type { DatabaseUserStore } from '../relations/user-stores.ts';
+import { askedImport, type ImportLimits, importer } from './bulk.ts';
 import { askedExport } from './lists.ts';
 import {
   createKey,
@@ -38,12 +40,14 @@ import {
   validatorHeaders,
   withData,
 } from './messages.ts';
+import { exporterOf } from './relation-exports.ts';
 import { listOf, type RelationListOptions } from './relation-lists.ts';
 import { changed, conditionOf, createdReply, showsUser, type userEndpoints } from './users.ts';
 
 type UserEndpoints = ReturnType<typeof userEndpoints>;
 
-interface UserColumnOptions extends RelationListOptions {
+interface UserColumnOptions extends RelationListOptions, ImportLimits {
+  readonly users: DatabaseUserStore;
   readonly requireIfMatch: boolean;
   /** How long the outcome of a create with a key is kept, in hours. */
   readonly idempotencyHours: number;
@@ -64,6 +68,8 @@ export function withColumns(
   const names = new Set([...added, ...[...references, ...inverses].map(({ name }) => name)]);
   const users = new UserColumns(rows, new Set(added), options);
   const page = listOf(rows, { ...options, frame: data });
+  const exportRows = exporterOf(rows, options.relations);
+  const importRows = added.length === 0 ? undefined : userImporter(rows, options);
   const either = <E extends Endpoint>(
     endpoint: E,
     handle: (ctx: RequestContext) => MaybePromise<Reply> | undefined,
@@ -72,17 +78,38 @@ export function withColumns(
     handle: (ctx: RequestContext) => handle(ctx) ?? endpoint.handle(ctx),
   });
   return {
-    list: either(list, (ctx) => (isNamed(ctx, names) ? page(ctx) : undefined)),
+    list: either(list, (ctx) => {
+      if (!isNamed(ctx, names)) return undefined;
+      const format = askedExport(ctx);
+      return format === undefined ? page(ctx) : exportRows(ctx, format);
+    }),
     read: either(read, (ctx) => (fieldsName(ctx.query.fields, names) ? users.read(ctx) : undefined)),
-    create: either(create, (ctx) => users.create(ctx)),
+    create: either(create, (ctx) => {
+      const asked = askedImport(ctx);
+      return asked === undefined ? users.create(ctx) : importRows?.(ctx, asked);
+    }),
     update: either(update, (ctx) => users.update(ctx)),
     remove,
   };
 }
 
+/** POST /users with many users, one per line. */
+function userImporter(rows: RowStore, { users, ...limits }: UserColumnOptions) {
+  const target = userRowImports(rows);
+  return importer(
+    {
+      target: () => target,
+      keyOf: (key) => key,
+      begin: (key) => users.beginImport(key),
+      idMember: (id) => `"id":${id}`,
+    },
+    limits,
+  );
+}
+
 /** Whether a request for the list names something that users have by a declaration. */
 function isNamed(ctx: RequestContext, names: ReadonlySet<string>): boolean {
-  if (askedExport(ctx) !== undefined || prefersEventStream(ctx.headers.accept, JSON_TYPE)) return false;
+  if (prefersEventStream(ctx.headers.accept, JSON_TYPE)) return false;
   const { sort, fields } = ctx.query;
   return (
     fieldsName(fields, names) ||
@@ -136,7 +163,6 @@ class UserColumns {
 
   /** POST /users with a user that has one of the columns; undefined for any other body. */
   create(ctx: RequestContext): Promise<Reply> | undefined {
-    if (askedImport(ctx) !== undefined) return undefined;
     const given = this.#given(ctx);
     return given === undefined ? undefined : this.#create(ctx, given);
   }

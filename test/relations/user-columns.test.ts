@@ -225,6 +225,49 @@ for (const [engine, open] of Object.entries(relationDoors)) {
       assert.equal((await door.get('/devices?owner.phone=p2')).text, '[{"id":2,"owner_id":3,"label":"y"}]');
     });
 
+    test('imports take them, and exports have them when named', async () => {
+      await using door = await open(STAFF, {
+        isMigrated: true,
+        userIndexes: { search: 'keys', uniqueEmail: true },
+      });
+      const lines = [
+        user('Ann', { phone: '1', level: 3, other: 1 }),
+        user('Bob'),
+        user('ann', { phone: '2' }),
+        { name: ' ', email: 'x', phone: 7 },
+        user('Cid', { team_id: 9 }),
+        7,
+      ];
+      const ndjson = { 'content-type': 'application/x-ndjson', 'idempotency-key': 'k' };
+      const body = lines.map((line) => JSON.stringify(line)).join('\n');
+      const report = await door.send('POST', '/users', body, ndjson);
+      const told = report.text
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line) as { readonly id?: number; readonly code?: string });
+      assert.deepEqual(
+        told.map(({ id, code }) => id ?? code),
+        [1, 2, 'EMAIL_TAKEN', 'INVALID_USER', 'REFERENCE_MISSING', 'INVALID_USER', undefined],
+        report.text,
+      );
+      assert.match(report.text, /"name\\" is blank; \\"email\\" needs an @/);
+      assert.deepEqual(told.at(-1), { created: 2, refused: 4 });
+      const csv = 'Email,name,level,phone\r\nDan@x,Dan,4,"4"\r\nEve,Eve,5,\r\n';
+      const second = await door.send('POST', '/users', csv, { 'content-type': 'text/csv' });
+      assert.match(second.text, /^\{"line":2,"id":\d+\}\n\{"line":3,"code":"INVALID_USER"/);
+      const wrong = await door.send('POST', '/users', 'name,email,fax\n', { 'content-type': 'text/csv' });
+      assert.equal(wrong.headers.get('x-error-code'), 'INVALID_IMPORT');
+      const whole = await door.send('POST', '/users', [user('Fay', { level: 1 }), user('Bob')], {
+        prefer: 'transaction=all',
+        'content-type': 'application/json',
+      });
+      assert.equal(whole.headers.get('x-error-code'), 'EMAIL_TAKEN');
+      const exported = await door.get('/users?fields=name,phone,level&level:gt=1', { accept: 'text/csv' });
+      assert.equal(exported.text, 'name,phone,level\r\n"Ann","1",3\r\n"Dan","4",4\r\n');
+      const plain = await door.get('/users', { accept: 'text/csv' });
+      assert.match(plain.text, /^id,name,email\r\n1,"Ann","Ann@example.com"\r\n/);
+    });
+
     test('a user who goes takes rows along, and is forgotten by others', async () => {
       await using door = await open(STAFF, { isMigrated: true });
       await door.send('POST', '/users', user('Ann'));

@@ -109,12 +109,12 @@ export function openRestDoor({ config, database, relations, listener, apis, api 
   const errors = restErrorsWith(new Set(relations.keys()));
   listener('rest', errors).register(rest, { ...options, users, relations, feed, api });
   apis.doors.set('rest', async () => {
-    const { restApi } = await import('../rest/rest-api.ts');
-    if (relations.size === 0) return [restApi('', api)];
-    const { areUsersReferenced, relationsApi } = await import('../rest/relations-api.ts');
+    const { restApi } = await import('../rest/api/rest-api.ts');
+    if (relations.size === 0 && users.rows === undefined) return [restApi('', api)];
+    const { relationsApi, usersApi } = await import('../rest/api/relations-api.ts');
     const declared = Array.from(relations.values(), ({ relation }) => relation);
     return [
-      restApi('', api, areUsersReferenced(declared)),
+      restApi('', api, usersApi(users.rows?.relation)),
       ...relationsApi(declared, { prefix: '', policy: api }),
     ];
   });

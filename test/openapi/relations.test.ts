@@ -4,7 +4,7 @@ import { createConfig, lintFromString } from '@redocly/openapi-core';
 import fc from 'fast-check';
 import { openApiDocument } from '../../src/http/openapi.ts';
 import type { Relation } from '../../src/relations/relation.ts';
-import { relationsApi } from '../../src/rest/relations-api.ts';
+import { relationsApi } from '../../src/rest/api/relations-api.ts';
 import { proofCount, rounds } from '../support/proof-settings.ts';
 import { declarations } from '../support/relations/random-declarations.ts';
 import { type RelationDoor, relationDoors } from '../support/relations/relation-door.ts';

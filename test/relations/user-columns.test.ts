@@ -2,6 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { readRelations } from '../../src/config/schema/relations.ts';
 import type { Relation } from '../../src/relations/relation.ts';
+import { usersApi } from '../../src/rest/api/relations-api.ts';
+import { restApi } from '../../src/rest/api/rest-api.ts';
 import { type RelationDoor, relationDoors } from '../support/relations/relation-door.ts';
 
 function problemsOf(data: unknown): readonly string[] {
@@ -324,4 +326,28 @@ test('users take columns and indexes that old users can have', () => {
   assert.deepEqual(users({ phone: { ...phone, nulable: true } }), [
     'relations.users.columns.phone has an unknown key "nulable"; did you mean nullable?',
   ]);
+});
+
+test('the description of users has their columns only if a declaration adds some', () => {
+  const users = STAFF.find(({ name }) => name === 'users');
+  const described = (api: object) =>
+    JSON.parse(JSON.stringify(restApi('', undefined, api))) as {
+      readonly schemas: {
+        readonly NewUser: { readonly properties: object; readonly required: readonly string[] };
+      };
+      readonly paths: { readonly '/update/{id}': { readonly put: { readonly refusals: readonly string[] } } };
+    };
+  const { schemas, paths } = described(usersApi(users));
+  assert.deepEqual(Object.keys(schemas.NewUser.properties), [
+    'name',
+    'email',
+    'phone',
+    'level',
+    'badge',
+    'team_id',
+    'manager_id',
+  ]);
+  assert.deepEqual(schemas.NewUser.required, ['name', 'email']);
+  assert.ok(paths['/update/{id}'].put.refusals.includes('REFERENCE_MISSING'));
+  assert.deepEqual(described(usersApi(undefined)), described({}));
 });

@@ -1,6 +1,6 @@
 import { listOf, named, object, type Schema, text } from '../../http/openapi.ts';
 import { codecOf } from '../codecs.ts';
-import type { Column, ColumnType, Relation, Value } from '../relation.ts';
+import { type Column, type ColumnType, type Relation, USER_COLUMNS, type Value } from '../relation.ts';
 import type { Relations } from './conditions.ts';
 import { RowFormat } from './rows.ts';
 
@@ -99,6 +99,18 @@ export function rowSchemas(relations: Relations, relation: Relation): RowSchemas
       const { description: _bounds, ...schema } = given(typeOf(column));
       return schema;
     },
+  };
+}
+
+/** The schemas of the columns that a declaration adds to users, as they are read and as they are written. */
+export function addedMembers({ columns }: Relation) {
+  const added = columns.filter(({ name }) => !USER_COLUMNS.includes(name));
+  const members = (schema: (column: Column) => Schema) =>
+    Object.fromEntries(added.map((column) => [column.name, schema(column)]));
+  return {
+    read: members((column) => nullable(column, stored(column.type))),
+    written: members((column) => defaulted(column, nullable(column, given(column.type)))),
+    changed: members((column) => nullable(column, given(column.type))),
   };
 }
 

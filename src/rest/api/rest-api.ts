@@ -1,7 +1,7 @@
 import { PROBLEM_TYPE } from '@portico/transport';
-import { accessApi } from '../access/guarded.ts';
-import type { AccessPolicy } from '../access/policy.ts';
-import type { ErrorCode } from '../core/error-codes.ts';
+import { accessApi } from '../../access/guarded.ts';
+import type { AccessPolicy } from '../../access/policy.ts';
+import type { ErrorCode } from '../../core/error-codes.ts';
 import {
   type ApiParameter,
   type ApiReply,
@@ -13,10 +13,11 @@ import {
   queryParameter,
   type Schema,
   text,
-} from '../http/openapi.ts';
-import { FILTERS, LIMIT } from '../relations/lists.ts';
-import { newUserSchema, userSchema } from '../relations/user.ts';
-import { JSON_TYPE } from './messages.ts';
+} from '../../http/openapi.ts';
+import { FILTERS, LIMIT } from '../../relations/lists.ts';
+import type { addedMembers } from '../../relations/rows/row-schemas.ts';
+import { newUserSchema, userSchema } from '../../relations/user.ts';
+import { JSON_TYPE } from '../messages.ts';
 
 export const CSV = 'text/csv';
 export const NDJSON = 'application/x-ndjson';
@@ -108,11 +109,27 @@ const withContent = (reply: ApiReply, content: ApiReply['content']): ApiReply =>
   content: { ...reply.content, ...content },
 });
 
+/** What a declaration adds to users. */
+interface UsersApi {
+  /** Whether rows of a relation can refer to users. */
+  readonly areReferenced?: boolean;
+  /** The schemas of columns; undefined without any. */
+  readonly added?: ReturnType<typeof addedMembers> | undefined;
+}
+
 /**
  * The OpenAPI description of the REST door (CONTRACT.md#rest-routes). `bodyLimit` is not part of it; 413
- * reports it. `areReferenced` says whether rows of a relation can refer to users.
+ * reports it. `users` says what a declaration adds.
  */
-export function restApi(prefix = '', policy?: AccessPolicy, areReferenced = false): DoorApi {
+export function restApi(prefix = '', policy?: AccessPolicy, users: UsersApi = {}): DoorApi {
+  const { areReferenced = false, added } = users;
+  const withAdded = (schema: Schema, members: Readonly<Record<string, Schema>> | undefined): Schema =>
+    members === undefined
+      ? schema
+      : { ...schema, properties: { ...(schema.properties as object), ...members } };
+  const shown = withAdded(shownUser, added?.read);
+  const patch = withAdded(userPatch, added?.changed);
+  const conflicts = added === undefined ? [] : (['TAKEN', 'REFERENCE_MISSING'] as const);
   const create = json(
     'The user is stored; or the report of an import.',
     withData('User created successfully'),
@@ -128,7 +145,7 @@ export function restApi(prefix = '', policy?: AccessPolicy, areReferenced = fals
     ...(policy !== undefined && accessApi(policy)),
     schemas: {
       User: userSchema,
-      NewUser: newUserSchema,
+      NewUser: withAdded(newUserSchema, added?.written),
       RestError: object({ status: { const: 'error' }, message: text() }, 'What failed; the code says why.'),
     },
     paths: {
@@ -147,7 +164,7 @@ export function restApi(prefix = '', policy?: AccessPolicy, areReferenced = fals
           ],
           replies: {
             200: withContent(
-              json('The users, by id unless `sort` says otherwise.', success({ data: listOf(shownUser) }), {
+              json('The users, by id unless `sort` says otherwise.', success({ data: listOf(shown) }), {
                 ...VALIDATORS,
                 link: 'The next, the previous and the first page.',
                 'x-total-count': 'The number of matching users, if requested.',
@@ -177,7 +194,7 @@ export function restApi(prefix = '', policy?: AccessPolicy, areReferenced = fals
             200: withContent(created, REPORT_CONTENT),
             201: { ...created, description: 'The user is stored, with `Prefer: handling=strict`.' },
           },
-          refusals: [...WRITE, ...KEY, ...IMPORT_REFUSALS],
+          refusals: [...WRITE, ...KEY, ...IMPORT_REFUSALS, ...conflicts],
           // An import in one transaction that stored nothing.
           refusalContent: { 400: REPORT_CONTENT, 409: REPORT_CONTENT },
         },
@@ -197,7 +214,7 @@ export function restApi(prefix = '', policy?: AccessPolicy, areReferenced = fals
               description:
                 'The user; or an error with the message "User not found", `USER_NOT_FOUND`, which is a 404 with `Prefer: handling=strict`.',
               content: {
-                [JSON_TYPE]: { oneOf: [success({ data: shownUser }), named('RestError')] },
+                [JSON_TYPE]: { oneOf: [success({ data: shown }), named('RestError')] },
                 [PROBLEM_TYPE]: named('Problem'),
               },
               headers: VALIDATORS,
@@ -221,10 +238,10 @@ export function restApi(prefix = '', policy?: AccessPolicy, areReferenced = fals
           ],
           body: {
             required: true,
-            content: { [JSON_TYPE]: named('NewUser'), 'application/merge-patch+json': userPatch },
+            content: { [JSON_TYPE]: named('NewUser'), 'application/merge-patch+json': patch },
           },
           replies: { 200: json('The user is stored.', withData('User updated successfully')) },
-          refusals: ['USER_NOT_FOUND', ...WRITE, ...CONDITION],
+          refusals: ['USER_NOT_FOUND', ...WRITE, ...CONDITION, ...conflicts],
         },
       },
       [`${prefix}/delete/{id}`]: {

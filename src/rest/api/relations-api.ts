@@ -1,7 +1,7 @@
 import { PROBLEM_TYPE } from '@portico/transport';
-import { accessApi } from '../access/guarded.ts';
-import type { AccessPolicy } from '../access/policy.ts';
-import type { ErrorCode } from '../core/error-codes.ts';
+import { accessApi } from '../../access/guarded.ts';
+import type { AccessPolicy } from '../../access/policy.ts';
+import type { ErrorCode } from '../../core/error-codes.ts';
 import {
   type ApiOperation,
   type ApiParameter,
@@ -15,13 +15,13 @@ import {
   queryParameter,
   type Schema,
   text,
-} from '../http/openapi.ts';
-import { LIMIT } from '../relations/lists.ts';
-import { type Relation, USERS } from '../relations/relation.ts';
-import type { Relations } from '../relations/rows/conditions.ts';
-import { oneOrMany, type RowSchemas, rowSchemas } from '../relations/rows/row-schemas.ts';
-import { RowFormat } from '../relations/rows/rows.ts';
-import { JSON_TYPE } from './messages.ts';
+} from '../../http/openapi.ts';
+import { LIMIT } from '../../relations/lists.ts';
+import { type Relation, USER_COLUMNS } from '../../relations/relation.ts';
+import type { Relations } from '../../relations/rows/conditions.ts';
+import { addedMembers, oneOrMany, type RowSchemas, rowSchemas } from '../../relations/rows/row-schemas.ts';
+import { RowFormat } from '../../relations/rows/rows.ts';
+import { JSON_TYPE } from '../messages.ts';
 import {
   BODY,
   CONDITION,
@@ -69,9 +69,13 @@ export function relationsApi(
   });
 }
 
-/** Whether rows of a relation can refer to users. */
-export function areUsersReferenced(relations: readonly Relation[]): boolean {
-  return relations.some(({ references }) => references.some(({ to }) => to === USERS));
+/** What the relation of users adds to their description. */
+export function usersApi(users: Relation | undefined) {
+  const hasColumns = users !== undefined && users.columns.length > USER_COLUMNS.length;
+  return {
+    areReferenced: (users?.inverses.length ?? 0) > 0,
+    added: hasColumns ? addedMembers(users) : undefined,
+  };
 }
 
 const ROW_PROBLEM = {

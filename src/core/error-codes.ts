@@ -114,7 +114,7 @@ const USER_CODES = {
   },
   PRECONDITION_REQUIRED: {
     status: 428,
-    text: 'An update or a deletion needs `If-Match` with the ETag of the user or row, because `REST_REQUIRE_IF_MATCH` is on; send it.',
+    text: 'An update or a deletion needs `If-Match` with the ETag of the user or row, because `REST_REQUIRE_IF_MATCH` is on, or a deletion of many rows needs `Prefer: max-affected`; send it.',
   },
   SLOW_SUBSCRIBER: { text: 'A subscriber fell too far behind; subscribe again and read what it missed.' },
 } as const satisfies ErrorEntries;

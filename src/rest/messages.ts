@@ -168,7 +168,7 @@ export function allowedOf(target: string, relations = NO_RELATIONS): string | un
 const NO_RELATIONS: ReadonlySet<string> = new Set();
 
 /** The methods of a relation and of its rows. */
-const RELATION = ['GET, HEAD, POST, OPTIONS', 'GET, HEAD, PATCH, PUT, DELETE, OPTIONS'] as const;
+const RELATION = ['GET, HEAD, POST, DELETE, OPTIONS', 'GET, HEAD, PATCH, PUT, DELETE, OPTIONS'] as const;
 
 function decode(path: string): string {
   try {

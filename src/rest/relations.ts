@@ -22,6 +22,7 @@ import {
   type RowOutcome,
   type RowStore,
   RowsRefusedError,
+  TooManyRowsError,
 } from '../relations/rows/rows.ts';
 import type { RowWrite, StoredRow, WriteOutcome } from '../relations/rows/writes.ts';
 import { askedImport, type ImportLimits, importer } from './bulk.ts';
@@ -36,8 +37,8 @@ import {
   validatorHeaders,
 } from './messages.ts';
 import { exporterOf } from './relation-exports.ts';
-import { listOf, type RelationListOptions } from './relation-lists.ts';
-import { invalidRow, RowRequests, type UpsertRule, type WriteHead } from './row-requests.ts';
+import { explained, listOf, type RelationListOptions } from './relation-lists.ts';
+import { invalidRow, RowRequests, removalOf, type UpsertRule, type WriteHead } from './row-requests.ts';
 
 /** Options of the endpoints. */
 interface RelationEndpointOptions extends Guards, RelationListOptions, ImportLimits {
@@ -89,6 +90,7 @@ export function relationEndpoints(store: RowStore, options: RelationEndpointOpti
     change: writing((ctx) => rows.change(ctx)),
     put: writing((ctx) => rows.put(ctx)),
     remove: writing((ctx) => rows.remove(ctx)),
+    removeAll: writing((ctx) => rows.removeAll(ctx)),
   } satisfies Record<string, Endpoint>;
 }
 
@@ -235,6 +237,23 @@ class Rows {
   async remove(ctx: RequestContext): Promise<Reply> {
     const key = this.#key(ctx);
     return this.#changed(ctx, await this.#store.remove(key, this.#requests.condition(headOf(ctx))));
+  }
+
+  /** DELETE /books with a filter. Who may not read must not find out by it which rows there are. */
+  async removeAll(ctx: RequestContext): Promise<Reply> {
+    const { relations, policy } = this.#options;
+    const { relation } = this.#store;
+    policy?.authorizeOperation(ctx, 'read', relation.name);
+    const { where, max } = removalOf(relations, relation, ctx);
+    try {
+      const removed = await explained(() => this.#store.removeAll(where, max));
+      const applied = { 'preference-applied': `max-affected=${max}` };
+      return { status: 204, type: '', body: '', headers: { ...applied, 'x-total-count': String(removed) } };
+    } catch (error) {
+      if (!(error instanceof TooManyRowsError)) throw error;
+      const message = `At least ${max + 1} rows match, and Prefer allows ${max} (max-affected); none was removed`;
+      throw new HttpProblem(400, 'LIMIT_EXCEEDED', message, { cause: error });
+    }
   }
 
   #changed(ctx: RequestContext, outcome: RowOutcome): Reply {

@@ -120,6 +120,7 @@ export const rest: FastifyPluginAsync<RestOptions> = async (
       for (const slash of ['', '/']) {
         addEndpoint(app, 'GET', `/${name}${slash}`, endpoints.list);
         addEndpoint(app, 'POST', `/${name}${slash}`, endpoints.create);
+        addEndpoint(app, 'DELETE', `/${name}${slash}`, endpoints.removeAll);
         addEndpoint(app, 'GET', `/${name}/:key${slash}`, endpoints.read);
         addEndpoint(app, 'PATCH', `/${name}/:key${slash}`, endpoints.change);
         addEndpoint(app, 'PUT', `/${name}/:key${slash}`, endpoints.put);

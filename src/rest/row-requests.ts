@@ -1,8 +1,10 @@
 import { HttpProblem, type RequestContext } from '@portico/transport';
 import { preferences } from '../core/negotiation.ts';
 import { didYouMean, folded, quote } from '../core/text.ts';
-import { invalidParameter } from '../relations/rows/conditions.ts';
+import type { Relation } from '../relations/relation.ts';
+import { type Condition, invalidParameter, type Relations } from '../relations/rows/conditions.ts';
 import { listedFaults, toldFaults } from '../relations/rows/faults.ts';
+import { readRowList } from '../relations/rows/row-lists.ts';
 import type { RowFault, RowFormat, RowKey, RowValues } from '../relations/rows/rows.ts';
 import { type PutRule, type Upsert, uniqueOf } from '../relations/rows/writes.ts';
 import type { WriteCondition } from '../relations/user.ts';
@@ -153,4 +155,49 @@ export class RowRequests {
 /** The refusal of rows with faults. */
 export function invalidRow(faults: readonly RowFault[]): HttpProblem {
   return new HttpProblem(400, 'INVALID_ROW', toldFaults(faults), { reasons: listedFaults(faults) });
+}
+
+/** The rows that a deletion by a filter removes, and how many it may. Throws HttpProblem. */
+export function removalOf(
+  relations: Relations,
+  relation: Relation,
+  head: Pick<WriteHead, 'headers' | 'query'>,
+) {
+  const { where, given, cursor } = readRowList(relations, relation, head.query, false);
+  const other = cursor === undefined ? given.find(([name]) => PAGING.has(name))?.[0] : 'cursor';
+  if (other !== undefined) throw invalidParameter(other, `${quote(other)} does not go with a deletion`);
+  if (isAny(where)) {
+    throw invalidParameter(
+      'where',
+      `A deletion of rows of ${relation.name} needs a filter, or a key in the path`,
+    );
+  }
+  if (head.headers['if-match'] !== undefined || head.headers['if-unmodified-since'] !== undefined) {
+    throw invalidParameter('where', 'If-Match goes with one row, not with a filter');
+  }
+  return { where, max: maxAffected(head) };
+}
+
+/** Whether every row meets a condition, because it asks for nothing. */
+function isAny(where: Condition): boolean {
+  return where.is === 'and' && where.all.every(isAny);
+}
+
+/** The parameters of a page. */
+const PAGING: ReadonlySet<string> = new Set(['limit', 'sort', 'fields']);
+/** Maximum number of rows that a deletion may allow itself. */
+const MAX_AFFECTED = 10_000;
+
+/** How many rows a deletion may remove. Throws HttpProblem if it does not say it. */
+function maxAffected(head: Pick<WriteHead, 'headers'>): number {
+  const given = preferences(head).get('max-affected');
+  if (given === undefined) {
+    const message = `A deletion of many rows needs Prefer: max-affected with a number up to ${MAX_AFFECTED}; it removes none if more match`;
+    throw new HttpProblem(428, 'PRECONDITION_REQUIRED', message);
+  }
+  if (!/^\d+$/.test(given)) {
+    throw invalidParameter('Prefer', `Prefer: max-affected takes a number, not ${quote(given)}`);
+  }
+  if (Number(given) <= MAX_AFFECTED) return Number(given);
+  throw new HttpProblem(400, 'LIMIT_EXCEEDED', `Prefer: max-affected takes at most ${MAX_AFFECTED}`);
 }

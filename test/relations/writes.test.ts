@@ -227,4 +227,82 @@ for (const [engine, open] of Object.entries(relationDoors)) {
       assert.equal((await door.get('/books?title=z')).body.length, 1);
     });
   });
+
+  describe(`deletions by a filter on ${engine}`, () => {
+    test('rows that match are removed, with those that go with them', async () => {
+      await using door = await open(LIBRARY);
+      await library(door);
+      const books = ['a', 'b', 'c', 'd'].map((title, i) => ({ author_id: (i % 2) + 1, title, pages: i + 1 }));
+      await door.send('POST', '/books', books);
+      await door.send('POST', '/loans', [
+        { book_id: 1, reader: 'ann' },
+        { book_id: 1, reader: 'ben' },
+        { book_id: 2, reader: 'ann' },
+      ]);
+      const removed = await door.send('DELETE', '/books?author.name=Jane&pages:lt=3', undefined, {
+        prefer: 'max-affected=1',
+      });
+      assert.deepEqual(
+        [removed.status, removed.text, removed.headers.get('x-total-count')],
+        [204, '', '1'],
+        'loans are not counted',
+      );
+      assert.equal(removed.headers.get('preference-applied'), 'max-affected=1');
+      assert.deepEqual((await door.get('/books?fields=title')).body, [
+        { title: 'b' },
+        { title: 'c' },
+        { title: 'd' },
+      ]);
+      assert.deepEqual((await door.get('/loans?fields=book_id')).body, [{ book_id: 2 }]);
+      const where = encodeURIComponent('{"or":[{"book_id":2},{"reader":"x"}]}');
+      const loans = await door.send('DELETE', `/loans?where=${where}`, undefined, {
+        prefer: 'max-affected=10',
+      });
+      assert.deepEqual([loans.status, loans.headers.get('x-total-count')], [204, '1']);
+      const none = await door.send('DELETE', '/loans?reader=x', undefined, { prefer: 'max-affected=0' });
+      assert.deepEqual([none.status, none.headers.get('x-total-count')], [204, '0']);
+    });
+
+    test('nothing is removed if more rows match, or others refer to one', async () => {
+      await using door = await open(LIBRARY);
+      await library(door);
+      await door.send(
+        'POST',
+        '/books',
+        ['a', 'b', 'c'].map((title) => ({ author_id: 1, title })),
+      );
+      const many = await door.send('DELETE', '/books?author_id=1', undefined, { prefer: 'max-affected=2' });
+      assert.deepEqual([many.status, many.body.code], [400, 'LIMIT_EXCEEDED']);
+      assert.match(many.body.detail, /At least 3 rows/);
+      assert.equal((await door.get('/books')).body.length, 3);
+      const referenced = await door.send('DELETE', '/authors?id:gte=1', undefined, {
+        prefer: 'max-affected=9',
+      });
+      assert.deepEqual([referenced.status, referenced.body.code], [409, 'REFERENCED']);
+      assert.match(referenced.body.detail, /rows of books/);
+      assert.equal((await door.get('/authors')).body.length, 2);
+    });
+
+    test('a deletion says what it means', async () => {
+      await using door = await open(LIBRARY);
+      await library(door);
+      const few = { prefer: 'max-affected=5' };
+      for (const [path, headers, status, code] of [
+        ['/authors?name=Jane', {}, 428, 'PRECONDITION_REQUIRED'],
+        ['/authors', few, 400, 'INVALID_PARAMETER'],
+        ['/authors/', few, 400, 'INVALID_PARAMETER'],
+        ['/authors?where=%7B%7D', few, 400, 'INVALID_PARAMETER'],
+        ['/authors?where=%7B%22and%22%3A%5B%7B%7D%5D%7D', few, 400, 'INVALID_PARAMETER'],
+        ['/authors?name=Jane&limit=1', few, 400, 'INVALID_PARAMETER'],
+        ['/authors?nam=Jane', few, 400, 'INVALID_PARAMETER'],
+        ['/authors?name=Jane', { ...few, 'if-match': '*' }, 400, 'INVALID_PARAMETER'],
+        ['/authors?name=Jane', { prefer: 'max-affected=x' }, 400, 'INVALID_PARAMETER'],
+        ['/authors?name=Jane', { prefer: 'max-affected=10001' }, 400, 'LIMIT_EXCEEDED'],
+      ] as const) {
+        const refused = await door.send('DELETE', path, undefined, headers);
+        assert.deepEqual([refused.status, refused.body.code], [status, code], `${path} ${refused.text}`);
+      }
+      assert.equal((await door.get('/authors')).body.length, 2);
+    });
+  });
 }

@@ -5,6 +5,7 @@ import { codecOf } from '../codecs.ts';
 import type { ImportCheckpoint, ImportPosition } from '../import.ts';
 import type { Column, ColumnType, Relation, Value } from '../relation.ts';
 import type { IdempotencyKey, WriteCondition } from '../user.ts';
+import type { Condition } from './conditions.ts';
 import type { RowExports } from './row-exports.ts';
 import type { RowLists } from './row-lists.ts';
 import type { PutRule, RowTransactions, StoredRow } from './writes.ts';
@@ -53,6 +54,11 @@ export interface RowStore {
   /** Stores a whole row in the place of another, or a new one. */
   put(row: RowValues, rule: PutRule): Promise<RowOutcome>;
   remove(key: RowKey, condition: WriteCondition | undefined): Promise<RowOutcome>;
+  /**
+   * Removes all rows that meet a condition in one commit; resolves to their number, without those that go with
+   * them. Fails with TooManyRowsError if they are more than `max`, and with UnindexedListError.
+   */
+  removeAll(where: Condition, max: number): Promise<number>;
   /** The relations with rows that forbid the removal of a row. */
   referrersOf(key: RowKey): Promise<readonly string[]>;
   /** Stores rows of an import in one commit. Fails with ImportError if its position has moved. */
@@ -106,6 +112,17 @@ export class RowsRefusedError extends Error {
     super('Constraints refuse the rows');
     this.code = conflicts[0].code;
     this.conflicts = conflicts;
+  }
+}
+
+/** More rows meet the condition of a removal than it may remove; none was removed. */
+export class TooManyRowsError extends Error {
+  override readonly name = 'TooManyRowsError';
+  readonly max: number;
+
+  constructor(max: number) {
+    super(`More than ${max} rows match`);
+    this.max = max;
   }
 }
 

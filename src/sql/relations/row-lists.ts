@@ -71,6 +71,45 @@ export class RowListSql implements RowLists {
     return Number(rows[0]?.[0]);
   }
 
+  /**
+   * The statement that removes at most `limit` rows that meet a condition, and returns a row for each. Fails
+   * with UnindexedListError.
+   */
+  async removal(where: Condition, limit: number): Promise<BoundText> {
+    const index = missingIndex(where);
+    if (index !== undefined) throw new UnindexedListError(index.relation.name, index.columns);
+    if (!this.#isWalk({ where, order: [] })) await this.#requireFew({ where, order: [] });
+    const values: Bound[] = [];
+    const { dialect } = this.#engine;
+    const shape = `removal ${conditionShape(where, dialect, values)}`;
+    const text = this.#cached(shape, () => {
+      const { table, relation } = this.#sql;
+      const [outer, inner] = [new ConditionWriter(dialect), new ConditionWriter(dialect)];
+      const key = (alias: string) => relation.key.map((column) => `${alias}.${name(column)}`).join(', ');
+      // PostgreSQL tests the outer condition again if a row was changed meanwhile, but not the inner one.
+      const condition = outer.write(where, ROW);
+      const some = `SELECT ${key('few')} FROM ${table} AS few WHERE ${inner.write(where, 'few')} LIMIT ${dialect.parameter(inner.next(), 'bigint')}`;
+      return `DELETE FROM ${table} AS ${ROW} WHERE ${condition} AND (${key(ROW)}) IN (${some}) RETURNING 1`;
+    });
+    return { text, values: [...values, limit] };
+  }
+
+  /** The relations with rows that forbid the removal of rows that meet a condition. */
+  async referrersOf(where: Condition): Promise<readonly string[]> {
+    const { relation } = this.#sql;
+    const found: string[] = [];
+    for (const inverse of relation.inverses) {
+      const target = targetOf(this.#relations, relation, inverse.name);
+      const reference = target?.relation.references.find((each) => each.name === inverse.reference);
+      if (target === undefined || reference?.onDelete !== 'restrict') continue;
+      const any: Condition = { is: 'and', all: [] };
+      const all: Condition = { is: 'and', all: [where, { is: 'some', ...target, condition: any }] };
+      const [few] = await this.#engine.read(this.#counting(all, 1), true);
+      if (Number(few?.[0]) > 0) found.push(inverse.relation);
+    }
+    return found;
+  }
+
   #counting(where: Condition, limit?: number): BoundText {
     const values: Bound[] = [];
     const shape = `${limit === undefined ? 'count' : 'few'} ${conditionShape(where, this.#engine.dialect, values)}`;

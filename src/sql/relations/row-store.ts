@@ -1,9 +1,8 @@
 import { type MaybePromise, whenReady } from '../../core/scheduler.ts';
 import type { ImportPosition } from '../../relations/import.ts';
 import { type Relation, USER_COLUMNS, USERS, type Value } from '../../relations/relation.ts';
-import type { Relations } from '../../relations/rows/conditions.ts';
+import type { Condition, Relations } from '../../relations/rows/conditions.ts';
 import type { RowExports } from '../../relations/rows/row-exports.ts';
-import type { RowLists } from '../../relations/rows/row-lists.ts';
 import {
   type CreateOnceOutcome,
   type ImportedRows,
@@ -17,6 +16,7 @@ import {
   type RowStores,
   RowsRefusedError,
   type RowValues,
+  TooManyRowsError,
 } from '../../relations/rows/rows.ts';
 import type { PutRule, RowTransactions, StoredRow } from '../../relations/rows/writes.ts';
 import type { IdempotencyKey, WriteCondition } from '../../relations/user.ts';
@@ -31,6 +31,7 @@ import { RowListSql } from './row-lists.ts';
 import { type BoundText, RowSql } from './row-sql.ts';
 import { RowTexts } from './row-texts.ts';
 import { RowUnits } from './row-transactions.ts';
+import { UnitError } from './units.ts';
 
 /** How often a write is repeated if its conflict cannot be found any more. */
 const RETRIES = 3;
@@ -73,12 +74,14 @@ export function serveRelations(stores: RowStores, users: DatabaseUserStore): Row
   return new Map([...stores].filter(([name]) => name !== USERS));
 }
 
+const referencedBy = (by: string | undefined) => ({ code: 'REFERENCED', row: 0, by }) as const;
+
 /** The rows of a relation, as far as both engines do the same. */
 class RelationRows implements RowStore {
   readonly relation: Relation;
   readonly format: RowFormat;
   readonly sql: RowSql;
-  readonly lists: RowLists;
+  readonly lists: RowListSql;
   readonly exports: RowExports;
   readonly #imports: RowImports;
   readonly transactions: RowTransactions;
@@ -202,6 +205,24 @@ class RelationRows implements RowStore {
 
   beginImport(key: string): Promise<ImportPosition> {
     return this.#imports.begin(key);
+  }
+
+  async removeAll(where: Condition, max: number): Promise<number> {
+    // One more than allowed, to see whether there are more.
+    const statement = await this.lists.removal(where, max + 1);
+    for (let attempt = 0; ; attempt++) {
+      try {
+        const [rows = []] = await this.#engine.unit([{ ...statement, most: max }]);
+        return rows.length;
+      } catch (error) {
+        if (!(error instanceof UnitError)) throw error;
+        if (error.fault === 'many') throw new TooManyRowsError(max);
+        if (!this.#engine.isConflict(error.cause)) throw error.cause ?? error;
+        const [first, ...others] = (await this.lists.referrersOf(where)).map(referencedBy);
+        if (first !== undefined) throw new RowsRefusedError([first, ...others]);
+        if (attempt === RETRIES) throw new RowsRefusedError([referencedBy(undefined)]);
+      }
+    }
   }
 
   /** The outcome of a write; if it affected no row under its condition, finds out why. */

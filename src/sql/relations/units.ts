@@ -1,5 +1,4 @@
 import type { Storage } from '../../relations/codec.ts';
-import type { EarlierValue } from '../../relations/rows/writes.ts';
 import type { Query } from '../stores/sql.ts';
 import type { Bound, BoundText, RowDialect, RowSql } from './row-sql.ts';
 
@@ -21,7 +20,7 @@ export class EarlierColumn {
 /** A statement of a unit. */
 export interface UnitStep {
   readonly text: string;
-  readonly values: readonly (Exclude<Bound, EarlierValue> | EarlierColumn)[];
+  readonly values: readonly (Bound | EarlierColumn)[];
   /** How many rows it must have at least; the unit fails with fewer. */
   readonly least?: number;
   /** How many rows it may have; the unit fails with more. */

@@ -121,6 +121,10 @@ const USER_CODES = {
 
 /** Codes of operations on the rows of relations. */
 const RELATION_CODES = {
+  INVALID_BATCH: {
+    status: 400,
+    text: 'A write of a batch cannot be read; correct the member that `errors` points to.',
+  },
   INVALID_ROW: {
     status: 400,
     text: 'A row does not fit the columns of its relation; correct what `errors` names, each with its place.',

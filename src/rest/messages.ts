@@ -115,7 +115,10 @@ export function restErrorsWith(relations: ReadonlySet<string>, prefix = ''): Err
   if (relations.size === 0) return restErrors;
   return {
     ...restErrors,
-    hasProblems: (url) => relations.has(/^\/([^/?]*)/.exec(url.slice(prefix.length))?.[1] ?? ''),
+    hasProblems: (url) => {
+      const name = /^\/([^/?]*)/.exec(url.slice(prefix.length))?.[1] ?? '';
+      return name === BATCH || relations.has(name);
+    },
   };
 }
 
@@ -160,12 +163,18 @@ export function allowedOf(target: string, relations = NO_RELATIONS): string | un
     ? RESOURCES[first]
     : relations.has(first)
       ? RELATION
-      : undefined;
+      : first === BATCH && relations.size > 0
+        ? BATCH_METHODS
+        : undefined;
   if (resource === undefined || deeper.some((segment) => segment !== '')) return undefined;
   return second === '' ? resource[0] : resource[1];
 }
 
 const NO_RELATIONS: ReadonlySet<string> = new Set();
+
+/** The path of batches of writes. */
+export const BATCH = '_batch';
+const BATCH_METHODS = ['POST, OPTIONS', 'OPTIONS'] as const;
 
 /** The methods of a relation and of its rows. */
 const RELATION = ['GET, HEAD, POST, DELETE, OPTIONS', 'GET, HEAD, PATCH, PUT, DELETE, OPTIONS'] as const;

@@ -38,7 +38,14 @@ import {
 } from './messages.ts';
 import { exporterOf } from './relation-exports.ts';
 import { explained, listOf, type RelationListOptions } from './relation-lists.ts';
-import { invalidRow, RowRequests, removalOf, type UpsertRule, type WriteHead } from './row-requests.ts';
+import {
+  CHANGED_MEANWHILE,
+  invalidRow,
+  RowRequests,
+  removalOf,
+  type UpsertRule,
+  type WriteHead,
+} from './relations/row-requests.ts';
 
 /** Options of the endpoints. */
 interface RelationEndpointOptions extends Guards, RelationListOptions, ImportLimits {
@@ -354,12 +361,6 @@ function minimal(ctx: RequestContext, status: 200 | 201, headers: Headers): Repl
   const applied = all.length === 0 ? {} : { 'preference-applied': all.join(', ') };
   return { status: status === 200 ? 204 : 201, type: '', body: '', headers: { ...headers, ...applied } };
 }
-
-const CHANGED_MEANWHILE = new HttpProblem(
-  412,
-  'PRECONDITION_FAILED',
-  'The row has been changed since, or is there already; read it again',
-);
 
 /** Turns the refusal of a write by constraints into a 409 with all of them. */
 async function refusingConflicts(write: () => MaybePromise<Reply>): Promise<Reply> {

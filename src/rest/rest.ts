@@ -11,7 +11,7 @@ import type { RowStore, RowStores } from '../relations/rows/rows.ts';
 import type { DatabaseUserStore } from '../relations/user-stores.ts';
 import { importPlaces } from './bulk.ts';
 import { changeReplies } from './change-feed.ts';
-import { allowedOf, JSON_TYPE, methodNotAllowed, NO_ROUTE, restErrorsWith } from './messages.ts';
+import { allowedOf, BATCH, JSON_TYPE, methodNotAllowed, NO_ROUTE, restErrorsWith } from './messages.ts';
 import { userEndpoints } from './users.ts';
 
 /** The options of the REST door. */
@@ -115,6 +115,9 @@ export const rest: FastifyPluginAsync<RestOptions> = async (
       relations: listed,
       cursorKey,
     };
+    const { batchEndpoint } = await import('./relations/batch.ts');
+    const batch = batchEndpoint(relations, options);
+    for (const slash of ['', '/']) addEndpoint(app, 'POST', `/${BATCH}${slash}`, batch);
     for (const [name, store] of relations) {
       const endpoints = relationEndpoints(store, options);
       for (const slash of ['', '/']) {

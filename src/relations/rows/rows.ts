@@ -194,13 +194,19 @@ export class RowFormat {
     if (parts.length !== this.keyIndexes.length) return undefined;
     const key: Value[] = [];
     for (const [i, part] of parts.entries()) {
-      const { type } = this.relation.columns[this.keyIndexes[i] ?? -1] as Column;
-      const text = decoded(part);
-      const parsed = text === undefined ? undefined : codecOf(type).parseText(text);
-      if (parsed === undefined || 'problem' in parsed) return undefined;
-      key.push(parsed.value);
+      const value = this.readPart(i, part);
+      if (value === undefined) return undefined;
+      key.push(value);
     }
     return key;
+  }
+
+  /** Reads one part of the key in a path. */
+  readPart(nth: number, part: string): Value | undefined {
+    const { type } = this.relation.columns[this.keyIndexes[nth] ?? -1] as Column;
+    const text = decoded(part);
+    const parsed = text === undefined ? undefined : codecOf(type).parseText(text);
+    return parsed !== undefined && 'value' in parsed ? parsed.value : undefined;
   }
 
   /** The segment of a path that `readPath` reads. */
@@ -226,12 +232,15 @@ export class RowFormat {
       caller,
       faults,
       ignoresSerial = false,
+      later,
     }: {
       at?: string;
       key?: RowKey;
       caller: string | undefined;
       faults: RowFault[];
       ignoresSerial?: boolean;
+      /** The columns that get their values later; they are null until then. */
+      later?: ReadonlySet<string> | undefined;
     },
   ): RowValues {
     const members = this.#members(given, at, faults);
@@ -246,6 +255,7 @@ export class RowFormat {
         return value;
       }
       if (own !== undefined) {
+        if (later?.has(column.name) && (column.type.kind !== 'serial' || column.type.open)) return null;
         if (column.type.kind === 'serial' && !column.type.open) {
           if (ignoresSerial) return null;
           const detail = `"${column.name}" is assigned by the service; leave it out`;

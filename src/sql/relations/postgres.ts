@@ -16,10 +16,16 @@ import type { Server } from '../postgres-pool/server.ts';
 import { textLiteral } from '../schema/tables.ts';
 import { keptResults } from '../sqlite-writer/batch.ts';
 import type { Query, Step } from '../stores/sql.ts';
-import type { NewRows, RowEngine, Rows } from './row-engine.ts';
+import {
+  EarlierColumn,
+  type NewRows,
+  type RowEngine,
+  type Rows,
+  UnitError,
+  type UnitStep,
+} from './row-engine.ts';
 import { type Bound, type BoundText, name, POSTGRES_ROWS, type RowSql } from './row-sql.ts';
 import { rowStores } from './row-store.ts';
-import { EarlierColumn, UnitError, type UnitStep } from './units.ts';
 
 /** Where the rows are. */
 interface PostgresRowOptions {

@@ -25,13 +25,12 @@ import { storedKey } from '../inbox-sql.ts';
 import type { UserIndexOptions } from '../list-sql.ts';
 import { USER_QUERIES } from '../stores/user-queries.ts';
 import { comparable } from './row-checks.ts';
-import type { RowEngine, Rows } from './row-engine.ts';
+import { type RowEngine, type Rows, UnitError } from './row-engine.ts';
 import { RowImports } from './row-imports.ts';
 import { RowListSql } from './row-lists.ts';
 import { type BoundText, RowSql } from './row-sql.ts';
 import { RowTexts } from './row-texts.ts';
 import { RowUnits } from './row-transactions.ts';
-import { UnitError } from './units.ts';
 
 /** How often a write is repeated if its conflict cannot be found any more. */
 const RETRIES = 3;

@@ -12,9 +12,8 @@ import {
 import type { IdempotencyKey } from '../../relations/user.ts';
 import { storedKey } from '../inbox-sql.ts';
 import { USER_QUERIES } from '../stores/user-queries.ts';
-import type { Rows } from './row-engine.ts';
+import { EarlierColumn, type Rows, type UnitEngine, UnitError, type UnitStep } from './row-engine.ts';
 import type { BoundText, RowSql } from './row-sql.ts';
-import { EarlierColumn, type UnitEngine, UnitError, type UnitStep } from './units.ts';
 
 /** A relation as transactions need it. */
 interface WrittenRelation {

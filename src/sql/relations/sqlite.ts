@@ -12,10 +12,16 @@ import type { TickSnapshot } from '../sqlite/tick-snapshot.ts';
 import { type Step, UNIT, type UnitShape } from '../sqlite-writer/batch.ts';
 import type { WriteQueue } from '../sqlite-writer/write-queue.ts';
 import type { Query, Step as SharedStep } from '../stores/sql.ts';
-import type { NewRows, RowEngine, Rows } from './row-engine.ts';
+import {
+  EarlierColumn,
+  type NewRows,
+  type RowEngine,
+  type Rows,
+  UnitError,
+  type UnitStep,
+} from './row-engine.ts';
 import { type BoundText, name, type RowSql, SQLITE_ROWS } from './row-sql.ts';
 import { rowStores } from './row-store.ts';
-import { EarlierColumn, UnitError, type UnitStep } from './units.ts';
 
 /** Where the rows are. */
 interface SqliteRowOptions {

@@ -1,19 +1,21 @@
 import { HttpProblem, type RequestContext } from '@portico/transport';
-import { preferences } from '../core/negotiation.ts';
-import { didYouMean, folded, quote } from '../core/text.ts';
-import type { Relation } from '../relations/relation.ts';
-import { type Condition, invalidParameter, type Relations } from '../relations/rows/conditions.ts';
-import { listedFaults, toldFaults } from '../relations/rows/faults.ts';
-import { readRowList } from '../relations/rows/row-lists.ts';
-import type { RowFault, RowFormat, RowKey, RowValues } from '../relations/rows/rows.ts';
-import { type PutRule, type Upsert, uniqueOf } from '../relations/rows/writes.ts';
-import type { WriteCondition } from '../relations/user.ts';
-import { NEEDS_IF_MATCH, writeCondition } from './messages.ts';
+import { preferences } from '../../core/negotiation.ts';
+import { didYouMean, folded, quote } from '../../core/text.ts';
+import type { Relation } from '../../relations/relation.ts';
+import { type Condition, invalidParameter, type Relations } from '../../relations/rows/conditions.ts';
+import { listedFaults, toldFaults } from '../../relations/rows/faults.ts';
+import { readRowList } from '../../relations/rows/row-lists.ts';
+import type { RowFault, RowFormat, RowKey, RowValues } from '../../relations/rows/rows.ts';
+import { type PutRule, type Upsert, uniqueOf } from '../../relations/rows/writes.ts';
+import type { WriteCondition } from '../../relations/user.ts';
+import { NEEDS_IF_MATCH, writeCondition } from '../messages.ts';
 
 /** The head of a request that writes a row: that of an HTTP request, or of one in a batch. */
 export interface WriteHead extends Pick<RequestContext, 'headers' | 'query'> {
   /** The name of the caller, for columns with the default `caller`. */
   readonly caller: string | undefined;
+  /** The columns of the row that get their values later; they are null until then. */
+  readonly later?: ReadonlySet<string>;
 }
 
 /** How rows of a request are upserted. */
@@ -83,8 +85,8 @@ export class RowRequests {
   }
 
   /** Reads a new row, and adds its faults. `key` is the key in the path. */
-  row({ caller }: WriteHead, given: unknown, at: string, faults: RowFault[], key?: RowKey): RowValues {
-    return this.format.readRow(given, { at, caller, faults, ...(key !== undefined && { key }) });
+  row({ caller, later }: WriteHead, given: unknown, at: string, faults: RowFault[], key?: RowKey): RowValues {
+    return this.format.readRow(given, { at, caller, later, faults, ...(key !== undefined && { key }) });
   }
 
   /** Reads rows to be upserted, with all faults of all of them. Two of them must not be the same row. */
@@ -125,7 +127,7 @@ export class RowRequests {
     const came = (name: string) => Object.hasOwn(Object(given) as object, name);
     for (const column of row.length === 0 ? [] : on) {
       // A null equals nothing, so that no row would be found.
-      if (row[this.format.indexOf(column)] !== null) continue;
+      if (row[this.format.indexOf(column)] !== null || head.later?.has(column)) continue;
       if (faults.some(({ pointer }) => pointer === `${at}/${column}`)) continue;
       faults.push({ detail: `"${column}" needs a value, because "on" names it`, pointer: `${at}/${column}` });
     }
@@ -151,6 +153,13 @@ export class RowRequests {
     return type?.kind === 'text' && type.fold ? folded(text) : text;
   }
 }
+
+/** The refusal of a write whose condition the row does not meet. */
+export const CHANGED_MEANWHILE = new HttpProblem(
+  412,
+  'PRECONDITION_FAILED',
+  'The row has been changed since, or is there already; read it again',
+);
 
 /** The refusal of rows with faults. */
 export function invalidRow(faults: readonly RowFault[]): HttpProblem {

@@ -232,6 +232,7 @@ for (const [engine, open] of Object.entries(relationDoors)) {
         { detail: 'another row has the same author_id and title', pointer: '#/author_id' },
         { detail: 'another row has the same author_id and title', pointer: '#/title' },
       ]);
+      assert.equal(taken.body.detail, 'another row has the same author_id and title');
       const missing = await door.send('POST', '/books', { title: 't', author_id: 77 });
       assert.deepEqual(missing.body.errors, [
         { detail: 'authors has no row with this key (author_id)', pointer: '#/author_id' },

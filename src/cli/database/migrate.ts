@@ -109,9 +109,9 @@ async function migrateTables(
   const { dropUndeclared } = await import('../../sql/schema/drop.ts');
   const files = await dropUndeclared(session, relations, drop, process.cwd());
   for (const [nth, file] of files.entries()) await say(`Dropped ${drop[nth]}; its values are in ${file}.\n`);
-  const made = counted(steps.length, 'step', 'steps');
+  const made = steps.length === 0 ? '' : `; made ${counted(steps.length, 'step', 'steps')}`;
   const isChanged = steps.length > 0 || files.length > 0;
-  const summary = isChanged ? `The tables of relations are up to date now; made ${made}.\n` : '';
+  const summary = isChanged ? `The tables of relations are up to date now${made}.\n` : '';
   return { report: { steps, files }, code: 0, summary };
 }
 

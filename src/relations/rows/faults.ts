@@ -10,8 +10,10 @@ export function listedFaults(faults: readonly RowFault[]): readonly RowFault[] {
 
 /** The message of a refusal: its first faults, and how many more there are. */
 export function toldFaults(faults: readonly RowFault[]): string {
-  const first = faults.slice(0, MAX_FAULTS.told).map(({ detail }) => detail);
-  const more = faults.length - first.length;
+  // A conflict of several columns is one sentence for all of them.
+  const all = [...new Set(faults.map(({ detail }) => detail))];
+  const first = all.slice(0, MAX_FAULTS.told);
+  const more = all.length - first.length;
   return `${first.join('; ')}${more > 0 ? `; and ${more} more` : ''}`;
 }
 

@@ -183,6 +183,9 @@ export async function describePlan(session: SchemaSession, { steps, undeclared }
     if (step.obstacle !== undefined) lines.push(`  cannot be made: ${step.obstacle}`);
     for (const text of step.sql) lines.push(`${text};`.replaceAll(/^/gm, '  '));
   }
-  for (const name of undeclared) lines.push(`${name} is not declared; it stays as it is and is not served.`);
+  for (const name of undeclared)
+    lines.push(
+      `${name} is not declared; it stays and is not served. To remove it: portico migrate --drop ${name}`,
+    );
   return lines.map((line) => `${line}\n`).join('');
 }

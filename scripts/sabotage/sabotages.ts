@@ -940,4 +940,28 @@ export const SABOTAGES: readonly Sabotage[] = [
     to: 'if (isWhole && conflicts.length > rows.length)',
     test: 'test/relations/imports.test.ts',
   },
+  {
+    promise: 'A user to whom rows refer is refused by name, and fails no other removal',
+    change: 'the refusal of a foreign key is a failure of the store',
+    file: 'src/sql/stores/stored-users.ts',
+    from: 'if (!isReferenced(error)) throw error;',
+    to: 'throw error;',
+    test: 'test/relations/users.test.ts',
+  },
+  {
+    promise: 'Columns that a declaration adds to users show only where they are named',
+    change: 'users are shown with all columns',
+    file: 'src/relations/rows/row-lists.ts',
+    from: 'if (name !== USERS) return undefined;',
+    to: "if (name !== '') return undefined;",
+    test: 'test/relations/user-columns.test.ts',
+  },
+  {
+    promise: 'A migration keeps the indexes and columns of the table of users',
+    change: 'a plan knows only what is declared',
+    file: 'src/sql/schema/tables.ts',
+    from: 'if (!table.isPartial || current === undefined) return table;',
+    to: 'return table;',
+    test: 'test/relations/user-tables.test.ts',
+  },
 ];

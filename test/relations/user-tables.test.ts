@@ -145,6 +145,29 @@ for (const [engine, open] of Object.entries(places)) {
       });
     });
 
+    test('followers of users see what the rows of relations do to them, cascades included', async () => {
+      await using place = await open();
+      const team = { type: 'reference', to: 'teams', nullable: true, onDelete: 'cascade' };
+      const relations = declared({ teams: { columns: {} }, users: { columns: { team } } });
+      await migrateDatabase(place.url);
+      await migrated(place.url, relations);
+      await using database = await openDatabase(place.url, { forService: true });
+      const { stores } = await database.openRelations(relations);
+      const { users, userFeed } = database;
+      const next = async (type: 'created' | 'deleted', write: () => Promise<unknown>) => {
+        const events = await userFeed.subscribe(type);
+        const event = events.next();
+        await write();
+        const { value } = await event;
+        await events.return?.();
+        return (value as { readonly name: string } | undefined)?.name;
+      };
+      await stores.get('teams')?.create([[null]]);
+      assert.equal(await next('created', async () => users.rows?.create([[null, 'Ann', 'a@b', 1]])), 'Ann');
+      assert.equal(await next('deleted', async () => stores.get('teams')?.remove([1], undefined)), 'Ann');
+      assert.equal(await users.read(1), undefined);
+    });
+
     test('a new database has no table of users yet, which a check leaves out', async () => {
       await using place = await open();
       const relations = declared({ users: { columns: phone(3) }, devices });

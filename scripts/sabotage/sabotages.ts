@@ -757,9 +757,35 @@ export const SABOTAGES: readonly Sabotage[] = [
   {
     promise: 'Changes of users are kept until they are forwarded',
     change: 'retention considers their age only',
-    file: 'src/sql/sqlite/user-event-log.ts',
-    from: 'AND seq < coalesce((SELECT position FROM user_relay WHERE moved_at >= ?2), seq + 1)`',
+    file: 'src/sql/sqlite/event-log.ts',
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: the source has it
+    from: 'AND ${position} < coalesce((SELECT position FROM ${relay} WHERE moved_at >= ?2), ${position} + 1)`',
     to: 'AND ?2 IS NOT NULL`',
+    test: 'test/database/user-relay.test.ts',
+  },
+  {
+    promise: 'What a removal cascades to is told',
+    change: 'triggers pass over what other triggers do',
+    file: 'src/sql/changes/change-triggers.ts',
+    from: '    FROM changed;',
+    to: '    FROM changed WHERE pg_trigger_depth() = 1;',
+    test: 'test/relations/changes.test.ts',
+  },
+  {
+    promise: 'No change gets a position before one that was read',
+    change: 'changes have positions in the order of their statements',
+    file: 'src/sql/postgres/event-log.ts',
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: the source has it
+    from: '(SELECT last FROM ${feed}) + row_number() OVER (ORDER BY seq) AS position',
+    to: 'seq AS position',
+    test: 'test/relations/changes.test.ts',
+  },
+  {
+    promise: 'Each change is one delivery, whatever crashes there are',
+    change: 'the place of the relay moves before the deliveries are stored',
+    file: 'src/sql/stores/producers.ts',
+    from: 'if (deliveries.length > 0) return (await appendIf(move, deliveries)) !== undefined;',
+    to: 'if (deliveries.length > 0) { const [done = []] = await sql.write(move); return done.length > 0 && (await appendIf([moveRelay, to.position, to.at, to.position, to.at, Date.now()], deliveries)) !== undefined; }',
     test: 'test/database/user-relay.test.ts',
   },
   {

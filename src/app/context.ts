@@ -8,6 +8,7 @@ import type { KnownSecrets } from '../core/redaction.ts';
 import type { DoorApi } from '../http/openapi.ts';
 import type { ListedRoute } from '../http/routes.ts';
 import type { Events } from '../inbox/events.ts';
+import type { RelationFeed } from '../relations/events.ts';
 import type { RowStores } from '../relations/rows/rows.ts';
 import type { ScheduledBackups } from '../sql/backup/scheduled.ts';
 import type { Database } from '../sql/database.ts';
@@ -56,6 +57,8 @@ export interface AppContext {
   openedDatabase(): Database | undefined;
   /** The rows of the declared relations; empty without any. */
   readonly relations: RowStores;
+  /** The changes of the relations that record them; undefined if none does. */
+  readonly relationFeed: RelationFeed | undefined;
   /** Records refusals and actions; undefined if the service keeps no audit log. */
   readonly audit: Audit | undefined;
   /** Records spans; undefined if no SDK is registered. */

@@ -103,11 +103,19 @@ function inMemory(maxUsers: number) {
 }
 
 /** Wires the REST door over the users of the database. */
-export function openRestDoor({ config, database, relations, listener, apis, api }: AppContext): void {
+export function openRestDoor({
+  config,
+  database,
+  relations,
+  relationFeed,
+  listener,
+  apis,
+  api,
+}: AppContext): void {
   const { users, userFeed: feed } = database();
   const options = settingsOf(config.settings, 'rest');
   const errors = restErrorsWith(new Set(relations.keys()));
-  listener('rest', errors).register(rest, { ...options, users, relations, feed, api });
+  listener('rest', errors).register(rest, { ...options, users, relations, relationFeed, feed, api });
   apis.doors.set('rest', async () => {
     const { restApi } = await import('../rest/api/rest-api.ts');
     if (relations.size === 0 && users.rows === undefined) return [restApi('', api)];

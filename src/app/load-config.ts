@@ -44,7 +44,12 @@ export type ModuleCheck = (
   resolveSecret: SecretResolver,
   problems: string[],
   /** The settings. Those in `broken` have an invalid value and cannot be relied on. */
-  options: { readonly settings: Settings; readonly broken: ReadonlySet<SettingKey> },
+  options: {
+    readonly settings: Settings;
+    readonly broken: ReadonlySet<SettingKey>;
+    /** The declared relations; incomplete if there are problems. */
+    readonly relations: readonly Relation[];
+  },
 ) => void;
 
 /** The whole configuration of a process. */
@@ -97,7 +102,7 @@ export async function loadConfig({ check, ...source }: ConfigSource): Promise<Co
   const relations = await relationsOf(place, problems);
   const settings = withScopes(loaded.settings, relations);
   const code = readModuleCode(given, file?.name ?? '', problems);
-  if (file !== undefined) check?.(code, file.name, resolveSecret, problems, { settings, broken });
+  if (file !== undefined) check?.(code, file.name, resolveSecret, problems, { settings, broken, relations });
   if (complete) {
     problems.push(...crossCheck({ settings, broken, code, setsUsers: given.has('management.users') }));
   }

@@ -180,7 +180,7 @@ function onNpmGone(env: NodeJS.ProcessEnv, listener: () => void): void {
 
 /** Validates the parts of a configuration module that the doors read themselves. */
 const checkModule: ModuleCheck = (code, name, resolve, problems, options) => {
-  readWebhookSettings(code, name, resolve, problems);
+  readWebhookSettings(code, name, resolve, problems, options);
   checkSchema(code, name, resolve, problems, options);
   const { settings, broken } = options;
   const isKnown = (['api.readScope', 'api.writeScope', 'api.scopes'] as const).every(

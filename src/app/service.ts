@@ -68,6 +68,7 @@ export interface Service extends AsyncDisposable {
 /** Wires the program; nothing listens yet. Fails with DatabaseOpenError, with nothing left open. */
 export async function createService(config: Config, { logStream }: ServiceOptions = {}): Promise<Service> {
   const { settings } = config;
+  const isOpen = (door: Door) => settings.interfaces.includes(door);
   await using opening = new AsyncDisposableStack();
   const secrets = new KnownSecrets(configuredSecrets(config));
   const logTail = new LogTail();
@@ -109,7 +110,7 @@ export async function createService(config: Config, { logStream }: ServiceOption
       )
     : undefined;
   if (opened !== undefined) warnOfExposedFiles(settings, log);
-  const hasRelations = config.relations.length > 0 && settings.interfaces.includes('rest');
+  const hasRelations = config.relations.length > 0 && (isOpen('rest') || isOpen('webhook'));
   const relations = hasRelations ? await opened?.openRelations(config.relations) : undefined;
   if (relations !== undefined && relations.undeclared.length > 0)
     log.warn(
@@ -145,6 +146,7 @@ export async function createService(config: Config, { logStream }: ServiceOption
     database: () => database ?? fail('no door was known to need a database'),
     openedDatabase: () => database,
     relations: relations?.stores ?? new Map(),
+    relationFeed: relations?.changes,
     audit,
     tracing,
     backups,
@@ -209,7 +211,6 @@ export async function createService(config: Config, { logStream }: ServiceOption
     },
   };
 
-  const isOpen = (door: Door) => settings.interfaces.includes(door);
   if (isOpen('graphql')) openGraphqlDoor(context);
   if (isOpen('rest')) openRestDoor(context);
   const webhookWork = isOpen('webhook') ? openWebhookDoor(context) : undefined;

@@ -23,6 +23,7 @@ export function openWebhookDoor({
   metrics,
   events,
   database,
+  relationFeed,
   listener,
   onStop,
   apis,
@@ -48,6 +49,7 @@ export function openWebhookDoor({
     ...settings,
     inbox,
     userFeed,
+    changes: relationFeed && { feed: relationFeed, relations: config.relations },
     handlers: handlersOf(config, settings),
     isolation: config.file === undefined ? undefined : { file: config.file, memory: numbers.isolateMemory },
     numbers,
@@ -100,9 +102,9 @@ export function replayPlanOf(config: Config): ReplayPlan {
 }
 
 /** Throws ConfigError. */
-export function webhookSettings({ code, file, resolveSecret }: Config): WebhookSettings {
+export function webhookSettings({ code, file, resolveSecret, relations }: Config): WebhookSettings {
   const problems: string[] = [];
-  const read = readWebhookSettings(code, file ?? 'configuration', resolveSecret, problems);
+  const read = readWebhookSettings(code, file ?? 'configuration', resolveSecret, problems, { relations });
   if (problems.length > 0) throw new ConfigError(problems);
   return read;
 }

@@ -94,7 +94,7 @@ const USER_CODES = {
   },
   TOO_MANY_STREAMS: {
     status: 503,
-    text: 'Too many clients follow the users; try again after the time in Retry-After, or raise `limits.rest.maxStreams`.',
+    text: 'Too many clients follow changes; try again after the time in Retry-After, or raise `limits.rest.maxStreams`.',
   },
   INVALID_IDEMPOTENCY_KEY: {
     status: 400,

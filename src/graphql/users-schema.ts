@@ -9,7 +9,7 @@ import {
   printSchema,
 } from 'graphql';
 import type { MaybePromise } from '../core/scheduler.ts';
-import type { UserEventType, UserFeed } from '../relations/events.ts';
+import type { ChangeType, UserFeed } from '../relations/events.ts';
 import { type NewUser, type User, UserRefusedError, type UserStore } from '../relations/user.ts';
 
 /** Repeated in one operation, the field queries the store once. */
@@ -82,7 +82,7 @@ export function usersSchema(users: UserStore, feed: UserFeed): GraphQLSchema {
       },
     },
   });
-  const followed = (type: UserEventType, description: string) => ({
+  const followed = (type: ChangeType, description: string) => ({
     type: new GraphQLNonNull(user),
     description,
     subscribe: () => feed.subscribe(type),

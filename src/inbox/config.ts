@@ -250,16 +250,21 @@ const URL_EXPECTED = 'must be an http or https URL without a user name in it';
 
 const CHANGES = ['created', 'updated', 'deleted'] as const;
 
+const CHANGES_EXPECTED = `must be true, or an array of ${CHANGES.map((change) => `"${change}"`).join(', ')}`;
+
 /** The changes of users to forward; `true` for all. */
 const changesField = v.pipe(
-  wholeField(
-    v.union([v.boolean(), v.array(v.picklist(CHANGES))]),
-    `must be true, or an array of ${CHANGES.map((change) => `"${change}"`).join(', ')}`,
-  ),
+  wholeField(v.union([v.boolean(), v.array(v.picklist(CHANGES))]), CHANGES_EXPECTED),
   v.transform((given): readonly (typeof CHANGES)[number][] => {
     if (typeof given === 'boolean') return given ? CHANGES : [];
     return given;
   }),
+);
+
+/** The changes of relations to forward, by the relation's name. */
+const relationChangesField = wholeField(
+  v.record(v.string(), changesField),
+  `must be an object of relations such as { books: ["created"] }; each ${CHANGES_EXPECTED}`,
 );
 
 export const forwardSchema = v.object(
@@ -271,10 +276,12 @@ export const forwardSchema = v.object(
     ),
     /** Standard Webhooks secrets to sign with. Default: none, so requests are not signed. */
     secrets: v.optional(secretsSchema),
-    /** The events to forward. Default: all, or none if `users` is set. */
+    /** The events to forward. Default: all, or none if `users` or `changes` is set. */
     events: v.optional(wholeField(v.array(v.string()), 'must be an array of event names')),
     /** The changes of users to send; `true` for all. Default: none. */
     users: v.optional(changesField),
+    /** The changes of relations to send, by relation; `true` for all of one. Default: none. */
+    changes: v.optional(relationChangesField),
     /** Which deliveries of these events to forward. Default: all. */
     when: v.optional(filterField),
     /** The content to send instead of the received body. Default: that body. */

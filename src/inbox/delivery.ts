@@ -335,6 +335,7 @@ export const OWN_SOURCES = {
   schedule: `${OWN}schedule`,
   alert: `${OWN}alert`,
   users: `${OWN}users`,
+  changes: `${OWN}changes`,
   enqueue: `${OWN}enqueue`,
 } as const;
 

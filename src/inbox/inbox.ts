@@ -158,6 +158,8 @@ export interface Inbox {
   readonly enqueued: EnqueuedDeliveries;
   /** The last change of a user that deliveries were made of. */
   readonly relay: RelayStore;
+  /** The same for changes of relations, of which some are recorded. */
+  readonly changeRelay: RelayStore;
   /**
    * Per target, the jobs that died by `until` and after the checkpoint of the target's alerts, if that
    * checkpoint is at least `interval` older than `until`. Excludes the targets of alerts themselves.
@@ -293,7 +295,7 @@ export interface RelayPlace {
 }
 
 /**
- * The last event of users that deliveries were made of, shared by all processes. Later events are kept as
+ * The last event of a log that deliveries were made of, shared by all processes. Later events are kept as
  * long as a process keeps moving it. Fails with StoreUnavailableError.
  */
 export interface RelayStore {

@@ -40,10 +40,12 @@ interface Route extends DeliveryRules {
   readonly target: string;
   /** The handler's name, which its rules get as the event. */
   readonly event?: string;
-  /** The events of a forward address; undefined: all, or none if `users` is set. */
+  /** The events of a forward address; undefined: all, or none if `users` or `changes` is set. */
   readonly events?: readonly string[] | undefined;
   /** The changes of users that it gets. */
   readonly users?: readonly string[] | undefined;
+  /** The events of changes of relations that it gets. */
+  readonly changes?: readonly string[] | undefined;
 }
 
 /** Creates the plan for these handlers, by event, and forward addresses. */
@@ -60,8 +62,8 @@ export function createJobPlan(
     ]),
   );
   const ofForwards = forwards.map((forward): Route => {
-    const { name, events, users } = forward;
-    return { target: forwardTargetName(name), events, users, ...deliveryRules(forward) };
+    const { name, events, users, changes } = forward;
+    return { target: forwardTargetName(name), events, users, changes, ...deliveryRules(forward) };
   });
 
   function jobOf(route: Route, delivery: DeliveryFacts, asked: AskedDelivery): NewJob | undefined {
@@ -113,14 +115,16 @@ export function hasTarget(
 
 const isTimed = ({ priority, runAt }: Route) => priority !== undefined || runAt !== undefined;
 
-/** Only the source identifies changes of users, because a sender may name its events anything. */
+/** Only the source identifies changes, because a sender may name its events anything. */
 function isOf(
-  { events, users = [] }: Pick<Route, 'events' | 'users'>,
+  { events, users = [], changes = [] }: Pick<Route, 'events' | 'users' | 'changes'>,
   names: EventNames,
   source: string,
 ): boolean {
   if (source === OWN_SOURCES.users) return users.some((change) => names.event === `user.${change}`);
-  return events === undefined ? users.length === 0 : events.some((event) => isCalled(names, event));
+  if (source === OWN_SOURCES.changes) return changes.some((change) => names.event === change);
+  const isForChanges = users.length > 0 || changes.length > 0;
+  return events === undefined ? !isForChanges : events.some((event) => isCalled(names, event));
 }
 
 /**

@@ -1,18 +1,13 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { readObject } from '../config/schema/fields.ts';
 import type { SecretResolver } from '../config/secrets.ts';
 import { isRecord } from '../core/json.ts';
-import {
-  type EventFollower,
-  EventsGoneError,
-  type UserEvent,
-  type UserEventFeed,
-} from '../relations/events.ts';
+import type { EventFeed, UserEvent } from '../relations/events.ts';
 import { alertsSchema, deadAlertSchema } from './config.ts';
 import { DeliveryIds, type HandlerLog, type NewDelivery, OWN_SOURCES } from './delivery.ts';
 import { parseDeliveryBody } from './delivery-body.ts';
 import { PeriodicTask } from './dispatch/periodic-task.ts';
 import { type ForwardSettings, readForwards } from './forward/forward.ts';
+import { ChangeRelay, type RecordedChanges, toldOfRow, toldOfUser, wantsChanges } from './forward/relay.ts';
 import {
   ALERT_CHECKPOINT,
   ALERT_PREFIX,
@@ -20,7 +15,7 @@ import {
   type Enqueued,
   type Inbox,
   MAX_COUNTED,
-  type RelayPlace,
+  type RelayStore,
   type TakenDelivery,
 } from './inbox.ts';
 import type { JobPlan } from './job-plan.ts';
@@ -30,7 +25,7 @@ type DeadLetters = Awaited<ReturnType<Inbox['deadLetters']>>[number];
 
 /** The configuration of producers. */
 export interface ProducerSettings {
-  /** The targets that may subscribe to changes of users. */
+  /** The targets that may subscribe to changes. */
   readonly forwards: readonly ForwardSettings[];
   readonly schedules: ReturnType<typeof readSchedules>;
   readonly deadAlert: {
@@ -48,7 +43,11 @@ export interface ProducerSettings {
 interface ProducerOptions extends ProducerSettings {
   readonly inbox: Inbox;
   /** The changes of the database's users; undefined without users. */
-  readonly userFeed?: UserEventFeed | undefined;
+  readonly userFeed?: EventFeed<UserEvent> | undefined;
+  /** The changes of relations; undefined if none are recorded. */
+  readonly changes?: RecordedChanges | undefined;
+  /** The handlers by event. */
+  readonly handlers: ReadonlyMap<string, unknown>;
   readonly plan: JobPlan;
   readonly log: HandlerLog;
   /** Called with each delivery that this process has stored. */
@@ -56,16 +55,26 @@ interface ProducerOptions extends ProducerSettings {
   onError(error: unknown): void;
 }
 
-/** Stores deliveries without a sender: schedules, alerts, changes of users, enqueued ones. */
+/** Stores deliveries without a sender: schedules, alerts, changes, enqueued ones. */
 interface Producers {
-  /** Resolves once it will miss no later change of a user. */
+  /** Resolves once it will miss no later change. */
   start(): Promise<void>;
   /** Resolves once nothing is being stored. */
   stop(): Promise<void>;
 }
 
 export function createProducers(options: ProducerOptions): Producers {
-  const { inbox, userFeed: feed, plan, schedules, forwards, deadAlert, log, onAppended, onError } = options;
+  const { inbox, userFeed, changes, plan, schedules, forwards, handlers } = options;
+  const { deadAlert, log, onAppended, onError } = options;
+  const relayed = (relay: RelayStore, of: string) => ({
+    inbox,
+    relay,
+    plan,
+    onAppended,
+    onLost: () =>
+      log.error({}, `changes of ${of} removed before they were forwarded, going on with the next one`),
+    onError,
+  });
   const alerts = deadLetterAlerts({
     inbox,
     interval: deadAlert.interval,
@@ -87,21 +96,24 @@ export function createProducers(options: ProducerOptions): Producers {
       onError,
     }),
     ...(deadAlert.address === undefined ? [] : [alerts]),
-    ...(feed === undefined
+    ...(userFeed === undefined
       ? []
       : [
-          new UserRelay({
-            inbox,
-            feed,
+          new ChangeRelay({
+            ...relayed(inbox.relay, 'users'),
+            feed: userFeed,
             isWanted: forwards.some(({ users = [] }) => users.length > 0),
-            plan,
-            onAppended,
-            onLost: () =>
-              log.error(
-                {},
-                'changes of users removed before they were forwarded, going on with the next one',
-              ),
-            onError,
+            toldOf: toldOfUser,
+          }),
+        ]),
+    ...(changes === undefined
+      ? []
+      : [
+          new ChangeRelay({
+            ...relayed(inbox.changeRelay, 'relations'),
+            feed: changes.feed,
+            isWanted: wantsChanges(changes, forwards, handlers),
+            toldOf: toldOfRow,
           }),
         ]),
   ];
@@ -177,155 +189,6 @@ function parsed(delivery: Parameters<typeof parseDeliveryBody>[0]): unknown {
     // The attempts of the delivery fail with the reason.
     return undefined;
   }
-}
-
-/** The event type that addresses get for a change of a user. */
-function changeEvent(type: UserEvent['type']): string {
-  return `user.${type}`;
-}
-
-/**
- * The delivery of a user's change, in the format of Standard Webhooks; undefined if no address wants it. The
- * changes of one user are sent in order, unless the address has its own order.
- */
-function changeDelivery(
-  { type, at, json }: UserEvent,
-  plan: JobPlan,
-  { id, receivedAt }: Pick<NewDelivery, 'id' | 'receivedAt'>,
-): NewDelivery | undefined {
-  const event = changeEvent(type);
-  const data = JSON.parse(json) as { readonly id: number };
-  const body = { type: event, timestamp: new Date(at).toISOString(), data };
-  const facts = { id, source: OWN_SOURCES.users, event, dataPointer: '/data', receivedAt };
-  const jobs = plan(facts, body);
-  if (jobs.length === 0) return undefined;
-  return {
-    ...facts,
-    contentType: 'application/json',
-    body: Buffer.from(JSON.stringify(body)),
-    dedupKey: null,
-    jobs: jobs.map((job) => ({ ...job, orderKey: job.orderKey ?? String(data.id) })),
-  };
-}
-
-interface UserRelayOptions {
-  readonly inbox: Pick<Inbox, 'relay' | 'clock'>;
-  readonly feed: UserEventFeed;
-  /** Whether any address wants changes of users. */
-  readonly isWanted: boolean;
-  readonly plan: JobPlan;
-  /** Called with each delivery that this process has stored. */
-  onAppended(delivery: NewDelivery, appended: Appended): void;
-  /** Called when changes were removed before deliveries could be made of them. */
-  onLost(): void;
-  onError(error: unknown): void;
-}
-
-/** Pause after a failure, or after another process was faster, in milliseconds. */
-const PAUSE = 1_000;
-
-/** Maximum time between moves of the place, even to itself, in ms: within the shortest retention. */
-const RELAY_SIGN = 10 * 60_000;
-
-/**
- * Makes one delivery of each change of a user: its position moves in the commit that stores the deliveries.
- * If several processes read the same changes, one stores them; the others pause and continue after them.
- */
-class UserRelay {
-  readonly #options: UserRelayOptions;
-  readonly #ids = new DeliveryIds();
-  readonly #stopped = new AbortController();
-  #follower: EventFollower | undefined;
-  #running: Promise<void> | undefined;
-
-  constructor(options: UserRelayOptions) {
-    this.#options = options;
-  }
-
-  /** Resolves once every later change is sure to be relayed, or the store has failed. */
-  async start(): Promise<void> {
-    const { inbox, isWanted, onError } = this.#options;
-    const begun = Promise.withResolvers<void>();
-    // Without an address, the database need not keep changes for the relay.
-    this.#running = isWanted ? this.#run(begun.resolve) : inbox.relay.end().catch(onError);
-    await Promise.race([begun.promise, this.#running]);
-  }
-
-  /** Resolves once no write is in progress. */
-  async stop(): Promise<void> {
-    this.#stopped.abort();
-    await this.#follower?.return();
-    await this.#running;
-  }
-
-  async #run(onBegun: () => void): Promise<void> {
-    const { signal } = this.#stopped;
-    while (!signal.aborted) {
-      await this.#relay(onBegun).catch(this.#options.onError);
-      onBegun();
-      if (!signal.aborted) await delay(PAUSE, undefined, { signal }).catch(() => {});
-    }
-  }
-
-  /** Stores changes until another process does so or `stop` is called. Rejects as the store does. */
-  async #relay(onBegun: () => void): Promise<void> {
-    try {
-      const follower = await this.#followFrom();
-      onBegun();
-      await this.#relayFrom(follower);
-    } catch (error) {
-      if (!(error instanceof EventsGoneError)) throw error;
-      this.#options.onLost();
-      await this.#options.inbox.relay.end();
-    }
-  }
-
-  async #relayFrom(follower: EventFollower): Promise<void> {
-    const { inbox } = this.#options;
-    this.#follower = follower;
-    let place: RelayPlace = follower.start;
-    const sign = setInterval(() => inbox.relay.move(place, place, []).catch(() => {}), RELAY_SIGN).unref();
-    try {
-      if (this.#stopped.signal.aborted) return;
-      for await (const events of follower) {
-        const last = events.at(-1);
-        if (last === undefined || !(await this.#store(place, last, events))) return;
-        place = last;
-      }
-    } finally {
-      clearInterval(sign);
-      await follower.return();
-    }
-  }
-
-  /** Follows the events after the relay's position. */
-  async #followFrom(): Promise<EventFollower> {
-    const { feed, inbox } = this.#options;
-    const newest = await feed.follow();
-    const place = await inbox.relay.begin(newest.start);
-    if (isSame(place, newest.start)) return newest;
-    await newest.return();
-    return feed.follow(place);
-  }
-
-  async #store(
-    from: RelayPlace,
-    { position, at }: UserEvent,
-    events: readonly UserEvent[],
-  ): Promise<boolean> {
-    const { inbox, plan, onAppended } = this.#options;
-    const receivedAt = await inbox.clock();
-    const deliveries = events.flatMap(
-      (event) => changeDelivery(event, plan, { id: this.#ids.next(receivedAt), receivedAt }) ?? [],
-    );
-    const moved = await inbox.relay.move(from, { position, at }, deliveries);
-    if (moved) for (const delivery of deliveries) onAppended(delivery, 'stored');
-    return moved;
-  }
-}
-
-function isSame(one: RelayPlace, other: RelayPlace): boolean {
-  return one.position === other.position && one.at === other.at;
 }
 
 /** The target of alerts about dead letters. */

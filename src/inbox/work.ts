@@ -1,5 +1,5 @@
 import { storedTraceFields } from '../core/trace.ts';
-import type { UserEventFeed } from '../relations/events.ts';
+import type { EventFeed, UserEvent } from '../relations/events.ts';
 import type { SourceSettings } from '../signatures/sources.ts';
 import { standard } from '../signatures/standard.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
@@ -20,6 +20,7 @@ import { handlerTarget, planOfReplay } from './event-names.ts';
 import type { Events } from './events.ts';
 import { Network } from './forward/addresses.ts';
 import { createPoster, type ForwardSettings, forwardTarget } from './forward/forward.ts';
+import type { RecordedChanges } from './forward/relay.ts';
 import { addInboxMetrics } from './health.ts';
 import type { Appended, Inbox } from './inbox.ts';
 import { isolatedTarget, ThreadPool } from './isolate/isolated.ts';
@@ -53,7 +54,9 @@ interface WorkOptions extends WorkSettings {
   readonly inbox: Inbox;
   readonly numbers: WorkNumbers;
   /** The changes of the database's users, for forward addresses that subscribe to them. */
-  readonly userFeed?: UserEventFeed | undefined;
+  readonly userFeed?: EventFeed<UserEvent> | undefined;
+  /** The changes of relations, for addresses and handlers that want them. */
+  readonly changes?: RecordedChanges | undefined;
   /** Options of the threads of isolated handlers; without it no handler is isolated. */
   readonly isolation?: Omit<ConstructorParameters<typeof ThreadPool>[0], 'log'> | undefined;
   /** The log; each delivery logs to a child of it. */

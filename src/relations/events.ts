@@ -1,11 +1,12 @@
 import { ExpectedError } from '../core/errors.ts';
 import type { MaybePromise } from '../core/scheduler.ts';
 import { PageRows } from './lists.ts';
+import type { Relation } from './relation.ts';
 import type { User } from './user.ts';
 import { userOfJson } from './user-stores.ts';
 
 /** The kind of change. */
-export type UserEventType = 'created' | 'updated' | 'deleted';
+export type ChangeType = 'created' | 'updated' | 'deleted';
 
 /**
  * Identifies an event: its position in commit order, and the time of the change in milliseconds since 1970.
@@ -15,19 +16,52 @@ export interface EventPosition {
   readonly at: number;
 }
 
-/** A change of a user. */
-export interface UserEvent extends EventPosition {
-  readonly type: UserEventType;
-  /** The user after the change, or before the deletion, as JSON. */
+/** A change of a row. */
+export interface ChangeEvent extends EventPosition {
+  readonly type: ChangeType;
+  /** What clients get of it, as JSON. */
   readonly json: string;
 }
 
+/** A change of a user; its JSON is the user after the change, or before the deletion. */
+export type UserEvent = ChangeEvent;
+
+/** The kinds of changes. */
+export const CHANGE_TYPES: readonly ChangeType[] = ['created', 'updated', 'deleted'];
+
+/**
+ * A change of a row of a relation; its JSON is `{position, relation, type, key, row}` with the row after the
+ * change, or before its removal.
+ */
+export interface RelationEvent extends ChangeEvent {
+  readonly relation: string;
+  /** The name of the event: `book.created`. */
+  readonly name: string;
+  /** The key of the row, as in its path. */
+  readonly key: string;
+}
+
+/** The name of the event of a change: `book.created`. */
+export function changeName({ one }: Pick<Relation, 'one'>, type: ChangeType): string {
+  return `${one}.${type}`;
+}
+
+/** Some events, in order. */
+export interface EventPage<E extends ChangeEvent = ChangeEvent> {
+  readonly events: readonly E[];
+  /** Whether there may be more. */
+  readonly more: boolean;
+}
+
 /** The events in a database, in commit order. Reads fail with StoreUnavailableError. */
-export interface UserEventLog {
+export interface EventLog<E extends ChangeEvent = ChangeEvent> {
   /** The newest event. */
   newest(): MaybePromise<EventPosition>;
-  /** Up to `limit` events after one that was read before; undefined if that one is no longer kept. */
-  read(after: EventPosition, limit: number): MaybePromise<readonly UserEvent[] | undefined>;
+  /**
+   * Up to `limit` events after one that was read before, and fewer if they have more than about `size` characters
+   * of JSON; undefined if that one is no longer kept.
+   */
+  read(after: EventPosition, limit: number, size: number): MaybePromise<EventPage<E> | undefined>;
   /**
    * Removes up to `limit` of the oldest events that exceed `maxEvents` or are older than `before`. Keeps the
    * newest event, and the unread events of a relay that has advanced since `before`. Resolves to whether
@@ -53,13 +87,18 @@ export interface UserFeed {
    * after this resolves, exactly once. Fails with StoreUnavailableError while the database cannot answer. A
    * subscriber that does not keep up gets SlowSubscriberError or EventsGoneError.
    */
-  subscribe(type: UserEventType): MaybePromise<AsyncIterableIterator<User>>;
+  subscribe(type: ChangeType): MaybePromise<AsyncIterableIterator<User>>;
 }
 
 /** Maximum number of events per read; fewer if they are large. */
 const PAGE = 200;
-/** Number of events kept in memory for all followers; a follower that is further behind reads the log. */
-const MAX_RECENT = 1_000;
+/**
+ * Number of events kept in memory for all followers, and their size in characters; a follower that is further
+ * behind reads the log.
+ */
+const MAX_RECENT = { events: 1_000, size: 4 * 1024 * 1024 } as const;
+/** About how many characters of JSON a follower and a poll read at once; one event may be larger. */
+const READ_SIZE = 256 * 1024;
 /** Time between two polls without a wake-up, in milliseconds. */
 const INTERVAL = 1_000;
 
@@ -68,14 +107,16 @@ const INTERVAL = 1_000;
  * when `wake` is called, and every second for changes of which no notification came; it does not poll without
  * followers.
  */
-export class UserEventFeed implements UserFeed, Disposable {
-  readonly #log: UserEventLog;
+export class EventFeed<E extends ChangeEvent> implements Disposable {
+  readonly #log: EventLog<E>;
   readonly #pause: number;
   readonly #rows = new PageRows(PAGE);
-  readonly #followers = new Set<EventFollower>();
+  readonly #followers = new Set<EventFollower<E>>();
   /** The newest events: after the position `#from`, up to `#newest`. */
-  #recent: UserEvent[] = [];
+  #recent: E[] = [];
   #from = 0;
+  /** The size of `#recent` in characters. */
+  #size = 0;
   /** Undefined while it does not poll. */
   #newest: EventPosition | undefined;
   /** Number of followers waiting for their first poll. */
@@ -88,7 +129,7 @@ export class UserEventFeed implements UserFeed, Disposable {
   #interval: NodeJS.Timeout | undefined;
 
   /** `pause`: minimum time between two polls, however often `wake` is called, in milliseconds. */
-  constructor(log: UserEventLog, pause: number) {
+  constructor(log: EventLog<E>, pause: number) {
     this.#log = log;
     this.#pause = pause;
   }
@@ -102,11 +143,12 @@ export class UserEventFeed implements UserFeed, Disposable {
    * Follows all events after a position, or from now on. Fails with EventsGoneError if the event at the
    * position is no longer kept; the follower fails in the same way if that happens later.
    */
-  async follow(from?: EventPosition): Promise<EventFollower> {
+  async follow(from?: EventPosition): Promise<EventFollower<E>> {
     this.#joining++;
     try {
       const newest = await this.#pollFromNow();
-      if (from !== undefined && (await this.#log.read(from, 1)) === undefined) throw new EventsGoneError();
+      if (from !== undefined && (await this.#log.read(from, 1, READ_SIZE)) === undefined)
+        throw new EventsGoneError();
       this.#interval ??= setInterval(() => this.#tick(), INTERVAL).unref();
       const follower = new EventFollower(from ?? newest, this.#events);
       this.#followers.add(follower);
@@ -114,10 +156,6 @@ export class UserEventFeed implements UserFeed, Disposable {
     } finally {
       this.#joining--;
     }
-  }
-
-  async subscribe(type: UserEventType): Promise<AsyncIterableIterator<User>> {
-    return usersOf(await this.follow(), type);
   }
 
   /** Called when there may be new events. */
@@ -134,19 +172,19 @@ export class UserEventFeed implements UserFeed, Disposable {
     this.#stop();
   }
 
-  readonly #events: FollowedEvents = {
+  readonly #events: FollowedEvents<E> = {
     recent: (after) => {
       if (this.#newest?.position === after.position) return [];
       // A follower may start at an event that is newer than the last poll.
       if (this.#newest === undefined || after.position > this.#newest.position) return undefined;
       if (after.position < this.#from) return undefined;
       const next = this.#recent.findLastIndex(({ position }) => position <= after.position) + 1;
-      return this.#recent.slice(next, next + this.#rows.rowsFor(0));
+      return upToSize(this.#recent.slice(next, next + this.#rows.rowsFor(0)));
     },
     read: async (after) => {
-      const events = await this.#read(after, this.#rows.rowsFor(0));
-      if (events === undefined) throw new EventsGoneError();
-      return events;
+      const page = await this.#read(after);
+      if (page === undefined) throw new EventsGoneError();
+      return page.events;
     },
     leave: (follower) => {
       this.#followers.delete(follower);
@@ -162,6 +200,7 @@ export class UserEventFeed implements UserFeed, Disposable {
   #stop(): void {
     this.#newest = undefined;
     this.#recent = [];
+    this.#size = 0;
     clearTimeout(this.#soon);
     clearInterval(this.#interval);
     this.#soon = undefined;
@@ -184,43 +223,71 @@ export class UserEventFeed implements UserFeed, Disposable {
     this.#polledAt = performance.now();
     let newest = this.#newest;
     while (newest !== undefined) {
-      const limit = this.#rows.rowsFor(0);
-      const events: readonly UserEvent[] | undefined = await this.#read(newest, limit);
+      const page: EventPage<E> | undefined = await this.#read(newest);
       // The database was replaced, for example by an older backup.
-      if (events === undefined) break;
-      newest = events.at(-1) ?? newest;
-      this.#keep(events, newest);
-      if (events.length < limit) return newest;
+      if (page === undefined) break;
+      newest = page.events.at(-1) ?? newest;
+      this.#keep(page.events, newest);
+      if (!page.more) return newest;
     }
     newest = await this.#log.newest();
     this.#recent = [];
+    this.#size = 0;
     this.#from = newest.position;
     this.#newest = newest;
     for (const follower of this.#followers) follower.doubt();
     return newest;
   }
 
-  async #read(after: EventPosition, limit: number): Promise<readonly UserEvent[] | undefined> {
-    const events = await this.#log.read(after, limit);
-    if (events !== undefined) {
-      const length = events.reduce((sum, { json }) => sum + json.length, 0);
-      this.#rows.read(length, events.length);
-    }
-    return events;
+  async #read(after: EventPosition): Promise<EventPage<E> | undefined> {
+    const page = await this.#log.read(after, this.#rows.rowsFor(0), READ_SIZE);
+    if (page !== undefined) this.#rows.read(sizeOf(page.events), page.events.length);
+    return page;
   }
 
-  #keep(events: readonly UserEvent[], newest: EventPosition): void {
+  #keep(events: readonly E[], newest: EventPosition): void {
     if (events.length === 0) return;
     this.#recent.push(...events);
-    const dropped = this.#recent.splice(0, this.#recent.length - MAX_RECENT).at(-1);
-    if (dropped !== undefined) this.#from = dropped.position;
+    this.#size += sizeOf(events);
+    let dropped = 0;
+    for (const { json } of this.#recent) {
+      const isWithin = this.#recent.length - dropped <= MAX_RECENT.events && this.#size <= MAX_RECENT.size;
+      if (isWithin) break;
+      dropped++;
+      this.#size -= json.length;
+    }
+    this.#from = this.#recent.splice(0, dropped).at(-1)?.position ?? this.#from;
     this.#newest = newest;
     for (const follower of this.#followers) follower.wake();
   }
 }
 
+/** The first events that are not larger than `READ_SIZE` together, at least one. */
+function upToSize<E extends ChangeEvent>(events: readonly E[]): readonly E[] {
+  let size = 0;
+  const end = events.findIndex(({ json }, i) => {
+    size += json.length;
+    return size > READ_SIZE && i > 0;
+  });
+  return end === -1 ? events : events.slice(0, end);
+}
+
+function sizeOf(events: readonly ChangeEvent[]): number {
+  return events.reduce((sum, { json }) => sum + json.length, 0);
+}
+
+/** The changes of all relations of a database that record them. */
+export type RelationFeed = EventFeed<RelationEvent>;
+
+/** The feed of the users of a database. */
+export class UserEventFeed extends EventFeed<UserEvent> implements UserFeed {
+  async subscribe(type: ChangeType): Promise<AsyncIterableIterator<User>> {
+    return usersOf(await this.follow(), type);
+  }
+}
+
 /** The users of the events of one type. */
-function usersOf(events: EventFollower, type: UserEventType): AsyncIterableIterator<User> {
+function usersOf(events: EventFollower, type: ChangeType): AsyncIterableIterator<User> {
   const waiting: User[] = [];
   return {
     async next() {
@@ -244,42 +311,42 @@ function usersOf(events: EventFollower, type: UserEventType): AsyncIterableItera
 }
 
 /** The source of a follower's events. */
-interface FollowedEvents {
+interface FollowedEvents<E extends ChangeEvent> {
   /**
    * Events after a position from memory, empty at the newest one; undefined if they have to be read from the
    * log.
    */
-  recent(after: EventPosition): readonly UserEvent[] | undefined;
+  recent(after: EventPosition): readonly E[] | undefined;
   /** Reads events after a position from the log. Fails with EventsGoneError and StoreUnavailableError. */
-  read(after: EventPosition): Promise<readonly UserEvent[]>;
+  read(after: EventPosition): Promise<readonly E[]>;
   /** Called once, when the follower has ended. */
-  leave(follower: EventFollower): void;
+  leave(follower: EventFollower<E>): void;
 }
 
-type Next = IteratorResult<readonly UserEvent[], undefined>;
-
-const DONE: Next = { value: undefined, done: true };
+const DONE = { value: undefined, done: true } as const;
 
 /**
  * Yields the events after a position in small batches. It reads only when its consumer asks, so a slow
  * consumer holds no events.
  */
-export class EventFollower implements AsyncIterableIterator<readonly UserEvent[], undefined> {
+export class EventFollower<E extends ChangeEvent = ChangeEvent>
+  implements AsyncIterableIterator<readonly E[], undefined>
+{
   /** The position at which it started. */
   readonly start: EventPosition;
   #at: EventPosition;
-  readonly #events: FollowedEvents;
+  readonly #events: FollowedEvents<E>;
   #waiting: PromiseWithResolvers<void> | undefined;
   #isDoubtful = false;
   #ended = false;
 
-  constructor(start: EventPosition, events: FollowedEvents) {
+  constructor(start: EventPosition, events: FollowedEvents<E>) {
     this.start = start;
     this.#at = start;
     this.#events = events;
   }
 
-  async next(): Promise<Next> {
+  async next(): Promise<IteratorResult<readonly E[], undefined>> {
     while (!this.#ended) {
       let found = this.#isDoubtful ? undefined : this.#events.recent(this.#at);
       if (found === undefined) {
@@ -312,7 +379,7 @@ export class EventFollower implements AsyncIterableIterator<readonly UserEvent[]
     this.wake();
   }
 
-  return(): Promise<Next> {
+  return(): Promise<IteratorResult<readonly E[], undefined>> {
     if (!this.#ended) {
       this.#ended = true;
       this.#events.leave(this);
@@ -355,7 +422,7 @@ export class LocalUserFeed implements UserFeed {
    * Users from now on, until the iterator is returned. A subscriber that falls more than `MAX_WAITING` users
    * behind ends with SlowSubscriberError.
    */
-  subscribe(type: UserEventType = 'created'): AsyncIterableIterator<User> {
+  subscribe(type: ChangeType = 'created'): AsyncIterableIterator<User> {
     const waiting: User[] = [];
     let next: PromiseWithResolvers<IteratorResult<User>> | undefined;
     let ended = false;
@@ -400,54 +467,5 @@ export class LocalUserFeed implements UserFeed {
         return this;
       },
     };
-  }
-}
-
-/** Limits on the stored events of users. */
-export interface EventLimits {
-  /** Maximum number of events. */
-  readonly max: number;
-  /** Maximum age of an event, in milliseconds. */
-  readonly maxAge: number;
-}
-
-/** Time between two removals, in milliseconds. */
-const PRUNE_INTERVAL = 15_000;
-/** Maximum number of events removed per write, so that other writes do not wait long. */
-const BATCH = 1_000;
-
-/** Removes old events of users at an interval. */
-export class EventRetention implements AsyncDisposable {
-  readonly #log: UserEventLog;
-  readonly #limits: EventLimits;
-  readonly #timer: NodeJS.Timeout;
-  #running: Promise<void> | undefined;
-  #closed = false;
-
-  constructor(log: UserEventLog, limits: EventLimits) {
-    this.#log = log;
-    this.#limits = limits;
-    // If a removal fails, the next one continues.
-    this.#timer = setInterval(() => void this.prune().catch(() => {}), PRUNE_INTERVAL).unref();
-  }
-
-  /** Removes all events that are due. */
-  prune(): Promise<void> {
-    this.#running ??= this.#prune().finally(() => {
-      this.#running = undefined;
-    });
-    return this.#running;
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    this.#closed = true;
-    clearInterval(this.#timer);
-    await this.#running?.catch(() => {});
-  }
-
-  async #prune(): Promise<void> {
-    const { max, maxAge } = this.#limits;
-    const before = Date.now() - maxAge;
-    while (!this.#closed && (await this.#log.prune(max, before, BATCH)));
   }
 }

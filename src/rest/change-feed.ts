@@ -10,53 +10,135 @@ import { refuseFromOtherSite } from '../access/cors.ts';
 import { type Guards, whileValid } from '../access/guarded.ts';
 import { quote } from '../core/text.ts';
 import {
+  type ChangeEvent,
+  type EventFeed,
+  type EventFollower,
   type EventPosition,
   EventsGoneError,
   type UserEvent,
-  type UserEventFeed,
 } from '../relations/events.ts';
 
 /** Time after which a client reconnects, in milliseconds. */
 const RETRY = 2_000;
 /** The query parameter with the last event, for a new EventSource, which cannot set Last-Event-ID. */
-const PARAMETER = 'lastEventId';
+export const LAST_EVENT_PARAMETER = 'lastEventId';
 
 /** The policy ends a stream when its caller's credentials expire or are revoked. */
-interface ChangeFeedOptions extends Guards {
-  readonly feed: UserEventFeed;
+interface ChangeStreamOptions extends Guards {
   /** Maximum concurrent streams. */
   readonly maxStreams: number;
 }
 
-/** GET /users as an event stream: changes of users from now on, or after the event that the client names. */
-export function changeReplies(options: ChangeFeedOptions): (ctx: RequestContext) => Promise<Reply> {
-  const { feed, maxStreams, policy, cors } = options;
+/** What a stream sends of which events. */
+interface StreamedEvents<E extends ChangeEvent> {
+  readonly feed: EventFeed<E>;
+  /** Whether the client wants an event. Default: it wants all. */
+  readonly wants?: (event: E) => boolean;
+  /** Completes the refusal of one stream too many: `the users`. */
+  readonly followed: string;
+  /** The name of an event, such as `user.created`. */
+  nameOf(event: E): string;
+}
+
+/** Opens streams of events, of which there may be so many at a time. */
+export type OpenStream = <E extends ChangeEvent>(
+  ctx: RequestContext,
+  events: StreamedEvents<E>,
+) => Promise<Reply>;
+
+/** Replies with the changes of a feed from now on, or after the event that the client names. */
+export function changeStreams({ maxStreams, policy, cors }: ChangeStreamOptions): OpenStream {
   let open = 0;
-  return async (ctx) => {
+  return async (ctx, { feed, wants, followed, nameOf }) => {
     if (ctx.method === 'HEAD') return eventReply(NO_PIECES, HEADERS);
     refuseFromOtherSite('Event streams', ctx, cors);
     const from = lastEvent(ctx);
-    if (open >= maxStreams) throw TOO_MANY_STREAMS;
+    if (open >= maxStreams) throw tooManyStreams(followed);
     open++;
     ctx.onClose(() => open--);
     const events = await feed.follow(from).catch((error: unknown) => {
       throw error instanceof EventsGoneError ? new HttpProblem(410, error.code, error.message) : error;
     });
-    return eventReply(streamOf(events.start, whileValid(events, policy, ctx)), HEADERS);
+    const sent = wants === undefined ? events : chosen(events, wants);
+    return eventReply(streamOf(events.start, whileValid(sent, policy, ctx), nameOf), HEADERS);
+  };
+}
+
+/** GET /users as an event stream. */
+export function userChanges(
+  open: OpenStream,
+  feed: EventFeed<UserEvent>,
+): (ctx: RequestContext) => Promise<Reply> {
+  return async (ctx) => {
+    for (const name of Object.keys(ctx.query)) {
+      if (name === LAST_EVENT_PARAMETER) continue;
+      const message = `An event stream does not accept the parameter ${quote(name)}, only ${LAST_EVENT_PARAMETER}`;
+      throw new HttpProblem(400, 'UNKNOWN_PARAMETER', message);
+    }
+    return open(ctx, { feed, followed: 'the users', nameOf: ({ type }) => `user.${type}` });
+  };
+}
+
+/** After how many events that a client does not want it learns the position, so that it can resume there. */
+const MAX_UNWANTED = 100;
+
+/**
+ * The wanted events, in batches that are not empty; a batch may end with an event that has no data. Returning it
+ * returns the follower at once, also while it waits for events.
+ */
+function chosen<E extends ChangeEvent>(
+  events: EventFollower<E>,
+  wants: (event: E) => boolean,
+): AsyncIterableIterator<readonly (E | EventPosition)[], undefined> {
+  let unwanted = 0;
+  function choose(batch: readonly E[]): readonly (E | EventPosition)[] {
+    const wanted = batch.filter(wants);
+    const last = batch.at(-1);
+    unwanted = last === wanted.at(-1) ? 0 : unwanted + batch.length - wanted.length;
+    if (unwanted < MAX_UNWANTED || last === undefined) return wanted;
+    unwanted = 0;
+    return [...wanted, { position: last.position, at: last.at }];
+  }
+  return {
+    async next() {
+      for (;;) {
+        const { value, done } = await events.next();
+        if (done === true) return { value: undefined, done };
+        const sent = choose(value);
+        if (sent.length > 0) return { value: sent, done: false };
+      }
+    },
+    async return() {
+      await events.return();
+      return { value: undefined, done: true };
+    },
+    [Symbol.asyncIterator]() {
+      return this;
+    },
   };
 }
 
 const HEADERS = { vary: 'accept' };
 
-const TOO_MANY_STREAMS = new HttpProblem(503, 'TOO_MANY_STREAMS', 'Too many clients follow the users', {
-  headers: { 'retry-after': '5' },
-});
+function tooManyStreams(followed: string): HttpProblem {
+  return new HttpProblem(503, 'TOO_MANY_STREAMS', `Too many clients follow ${followed}`, {
+    headers: { 'retry-after': '5' },
+  });
+}
 
 /**
  * A stream that starts after an event. It sends the event's id first, so the client can resume even if it
  * receives no event.
  */
-function streamOf(start: EventPosition, events: AsyncIterable<readonly UserEvent[]>): EventStream {
+function streamOf<E extends ChangeEvent>(
+  start: EventPosition,
+  events: AsyncIterable<readonly (E | EventPosition)[]>,
+  nameOf: (event: E) => string,
+): EventStream {
+  const textOf = (event: E | EventPosition) =>
+    'json' in event
+      ? `event: ${nameOf(event)}\nid: ${idOf(event)}\ndata: ${event.json}\n\n`
+      : `id: ${idOf(event)}\n\n`;
   return new EventStream(events, {
     waits: true,
     begin: `retry: ${RETRY}\nid: ${idOf(start)}\n\n`,
@@ -66,23 +148,14 @@ function streamOf(start: EventPosition, events: AsyncIterable<readonly UserEvent
   });
 }
 
-function textOf(event: UserEvent): string {
-  return `event: user.${event.type}\nid: ${idOf(event)}\ndata: ${event.json}\n\n`;
-}
-
 function idOf({ position, at }: EventPosition): string {
   return `${position}.${at}`;
 }
 
 /** The last event that the client received; undefined if it names none. Throws HttpProblem. */
 function lastEvent({ headers, query }: RequestContext): EventPosition | undefined {
-  for (const name of Object.keys(query)) {
-    if (name === PARAMETER) continue;
-    const message = `An event stream does not accept the parameter ${quote(name)}, only ${PARAMETER}`;
-    throw new HttpProblem(400, 'UNKNOWN_PARAMETER', message);
-  }
   // A reconnecting client sends the header, and still the parameter of its first request.
-  const id = headers['last-event-id'] ?? query[PARAMETER] ?? '';
+  const id = headers['last-event-id'] ?? query[LAST_EVENT_PARAMETER] ?? '';
   if (id === '') return undefined;
   const [, position, at] = /^(\d{1,16})\.(\d{1,16})$/.exec(String(id)) ?? [];
   if (position === undefined) {

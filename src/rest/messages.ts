@@ -117,7 +117,7 @@ export function restErrorsWith(relations: ReadonlySet<string>, prefix = ''): Err
     ...restErrors,
     hasProblems: (url) => {
       const name = /^\/([^/?]*)/.exec(url.slice(prefix.length))?.[1] ?? '';
-      return name === BATCH || relations.has(name);
+      return name === BATCH || name === CHANGES_PATH || relations.has(name);
     },
   };
 }
@@ -163,8 +163,8 @@ export function allowedOf(target: string, relations = NO_RELATIONS): string | un
     ? RESOURCES[first]
     : relations.has(first)
       ? RELATION
-      : first === BATCH && relations.size > 0
-        ? BATCH_METHODS
+      : relations.size > 0
+        ? COMMON[first]
         : undefined;
   if (resource === undefined || deeper.some((segment) => segment !== '')) return undefined;
   return second === '' ? resource[0] : resource[1];
@@ -174,7 +174,13 @@ const NO_RELATIONS: ReadonlySet<string> = new Set();
 
 /** The path of batches of writes. */
 export const BATCH = '_batch';
-const BATCH_METHODS = ['POST, OPTIONS', 'OPTIONS'] as const;
+/** The path of the changes of several relations. */
+export const CHANGES_PATH = '_changes';
+/** The methods of paths that stand for several relations. */
+const COMMON: Readonly<Record<string, readonly [bare: string, withId: string | undefined]>> = {
+  [BATCH]: ['POST, OPTIONS', 'OPTIONS'],
+  [CHANGES_PATH]: ['GET, HEAD, OPTIONS', undefined],
+};
 
 /** The methods of a relation and of its rows. */
 const RELATION = ['GET, HEAD, POST, DELETE, OPTIONS', 'GET, HEAD, PATCH, PUT, DELETE, OPTIONS'] as const;

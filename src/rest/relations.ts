@@ -38,6 +38,7 @@ import {
 } from './messages.ts';
 import { exporterOf } from './relation-exports.ts';
 import { explained, listOf, type RelationListOptions } from './relation-lists.ts';
+import type { RelationChanges } from './relations/relation-changes.ts';
 import {
   CHANGED_MEANWHILE,
   invalidRow,
@@ -53,6 +54,8 @@ interface RelationEndpointOptions extends Guards, RelationListOptions, ImportLim
   readonly requireIfMatch: boolean;
   /** How long the outcome of a create with a key is kept, in hours. */
   readonly idempotencyHours: number;
+  /** The event streams. */
+  readonly changes: RelationChanges;
 }
 
 /** Largest body of a write in bytes. */
@@ -80,10 +83,12 @@ export function relationEndpoints(store: RowStore, options: RelationEndpointOpti
   const exportRows = exporterOf(store, options.relations);
   const importRows = rowImporter(store, options);
   return {
-    list: reading((ctx) => {
-      const format = askedExport(ctx);
-      return format === undefined ? list(ctx) : exportRows(ctx, format);
-    }),
+    list: reading(
+      options.changes.besides((ctx) => {
+        const format = askedExport(ctx);
+        return format === undefined ? list(ctx) : exportRows(ctx, format);
+      }, store.relation),
+    ),
     create: writing(
       (ctx) => {
         const asked = askedImport(ctx);

@@ -5,13 +5,21 @@ import { pluginPolicy } from '../access/guarded.ts';
 import type { ApiOptions } from '../access/open-policy.ts';
 import type { AccessPolicy } from '../access/policy.ts';
 import { defaultsOf } from '../config/options/options.ts';
-import type { UserEventFeed } from '../relations/events.ts';
+import type { RelationFeed, UserEventFeed } from '../relations/events.ts';
 import type { Relation } from '../relations/relation.ts';
 import type { RowStore, RowStores } from '../relations/rows/rows.ts';
 import type { DatabaseUserStore } from '../relations/user-stores.ts';
 import { importPlaces } from './bulk.ts';
-import { changeReplies } from './change-feed.ts';
-import { allowedOf, BATCH, JSON_TYPE, methodNotAllowed, NO_ROUTE, restErrorsWith } from './messages.ts';
+import { changeStreams, userChanges } from './change-feed.ts';
+import {
+  allowedOf,
+  BATCH,
+  CHANGES_PATH,
+  JSON_TYPE,
+  methodNotAllowed,
+  NO_ROUTE,
+  restErrorsWith,
+} from './messages.ts';
 import { userEndpoints } from './users.ts';
 
 /** The options of the REST door. */
@@ -29,6 +37,8 @@ export interface RestOptions {
   readonly relations?: RowStores | undefined;
   /** The changes of users; without it GET /users offers no event stream. */
   readonly feed?: UserEventFeed | undefined;
+  /** The changes of relations; without it they offer no event stream. */
+  readonly relationFeed?: RelationFeed | undefined;
   /** Maximum concurrent event streams; default 1,000. */
   readonly maxStreams?: number;
   /** Access policy or its options: which operations need credentials; default none. */
@@ -50,6 +60,7 @@ export const rest: FastifyPluginAsync<RestOptions> = async (
     maxImportBytes = DEFAULTS.maxImportBytes,
     relations = new Map(),
     feed,
+    relationFeed,
     maxStreams = DEFAULTS.maxStreams,
     api,
     cors: pages,
@@ -59,6 +70,7 @@ export const rest: FastifyPluginAsync<RestOptions> = async (
   const cors = corsPolicy(pages);
   const bodyBudget = BodyBudget.of(app);
   const imports = { maxImportBytes, bodyBudget, places: importPlaces() };
+  const openStream = changeStreams({ maxStreams, policy, cors });
   const plain = userEndpoints({
     users,
     bodyLimit: maxBodyBytes,
@@ -66,7 +78,7 @@ export const rest: FastifyPluginAsync<RestOptions> = async (
     requireIfMatch,
     idempotencyHours,
     ...imports,
-    changes: feed && changeReplies({ feed, maxStreams, policy, cors }),
+    changes: feed && userChanges(openStream, feed),
     policy,
     cors,
   });
@@ -104,7 +116,10 @@ export const rest: FastifyPluginAsync<RestOptions> = async (
   }
 
   if (relations.size > 0) {
-    const { relationEndpoints } = await import('./relations.ts');
+    const [{ relationEndpoints }, { RelationChanges }] = await Promise.all([
+      import('./relations.ts'),
+      import('./relations/relation-changes.ts'),
+    ]);
     const options = {
       prefix: app.prefix,
       requireIfMatch,
@@ -113,11 +128,20 @@ export const rest: FastifyPluginAsync<RestOptions> = async (
       policy,
       cors,
       relations: listed,
+      changes: new RelationChanges({
+        relations: listed,
+        feed: relationFeed,
+        open: openStream,
+        policy,
+        cors,
+      }),
       cursorKey,
     };
     const { batchEndpoint } = await import('./relations/batch.ts');
     const batch = batchEndpoint(relations, options);
     for (const slash of ['', '/']) addEndpoint(app, 'POST', `/${BATCH}${slash}`, batch);
+    const { all } = options.changes;
+    for (const slash of ['', '/']) addEndpoint(app, 'GET', `/${CHANGES_PATH}${slash}`, all);
     for (const [name, store] of relations) {
       const endpoints = relationEndpoints(store, options);
       for (const slash of ['', '/']) {

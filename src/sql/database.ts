@@ -3,11 +3,12 @@ import { DatabaseOpenError } from '../core/errors.ts';
 import type { MaybePromise } from '../core/scheduler.ts';
 import type { Inbox } from '../inbox/inbox.ts';
 import type { DeliveryLog } from '../inbox/operations.ts';
-import type { EventLimits, UserEventFeed, UserEventLog } from '../relations/events.ts';
+import type { EventLog, RelationFeed, UserEvent, UserEventFeed } from '../relations/events.ts';
 import type { Relation } from '../relations/relation.ts';
 import type { RowStores } from '../relations/rows/rows.ts';
 import type { DatabaseUserStore } from '../relations/user-stores.ts';
 import type { DatabaseObserver } from './batch-queue.ts';
+import type { EventLimits } from './event-retention.ts';
 import type { UserIndexOptions } from './list-sql.ts';
 import type { StartMode } from './schema/migrate.ts';
 import type { HeldWal } from './sqlite-writer/checkpointer.ts';
@@ -18,6 +19,8 @@ interface OpenRelations {
   readonly stores: RowStores;
   /** Columns and tables of relations that no longer are declared: `books.subtitle`, `loans`. */
   readonly undeclared: readonly string[];
+  /** The changes of the relations that record them; undefined if none does. */
+  readonly changes: RelationFeed | undefined;
 }
 
 /** A process that has opened the database. */
@@ -37,7 +40,7 @@ export interface Database extends AsyncDisposable {
   /** The changes of users, made by any process on the database. */
   readonly userFeed: UserEventFeed;
   /** The stored changes of users. */
-  readonly userEvents: UserEventLog;
+  readonly userEvents: EventLog<UserEvent>;
   readonly inbox: Inbox;
   readonly deliveries: DeliveryLog;
   readonly apiTokens: ApiTokens;

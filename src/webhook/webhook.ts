@@ -20,6 +20,7 @@ import type { ReplayPlan } from '../inbox/operations.ts';
 import { readDeadAlert } from '../inbox/producers.ts';
 import { readSchedules } from '../inbox/schedules.ts';
 import { createReplayPlan, createWork, type WorkSettings } from '../inbox/work.ts';
+import type { Relation } from '../relations/relation.ts';
 import type { SourcesConfig } from '../signatures/config.ts';
 import { readSources, type SourceSettings } from '../signatures/sources.ts';
 import { Metrics } from '../telemetry/metrics.ts';
@@ -185,7 +186,7 @@ interface WebhookCode {
 
 /**
  * Reads the configuration of the webhook door, and checks that its handlers can be reached; `name` is the
- * module's name in messages. Appends one line per problem to `problems`; the result is invalid if there are
+ * module's name in messages. Addresses may get the changes of `relations`. Appends one line per problem to `problems`; the result is invalid if there are
  * any.
  */
 export function readWebhookSettings(
@@ -193,6 +194,7 @@ export function readWebhookSettings(
   name: string,
   resolve: SecretResolver,
   problems: string[],
+  { relations = [] }: { readonly relations?: readonly Relation[] } = {},
 ): WebhookSettings {
   const before = problems.length;
   const sources = readSources(code.sources, `${name}: webhook.sources`, resolve, problems);
@@ -203,7 +205,7 @@ export function readWebhookSettings(
   }
   return {
     sources,
-    forwards: readForwards(code.forward, `${name}: webhook.forward`, resolve, problems),
+    forwards: readForwards(code.forward, `${name}: webhook.forward`, resolve, problems, relations),
     schedules,
     deadAlert: readDeadAlert(code.alerts, `${name}: webhook.alerts`, resolve, problems),
   };

@@ -64,7 +64,7 @@ test('SQLite prepares no statement anew for other values', async (t) => {
       const filters = search === '' ? [] : [{ field: 'any', match: 'contains', text: search } as const];
       await users.lists.page({ filters, order, limit, fields: ['name'], next: undefined, backwards: false });
     }
-    await userEvents.read({ position: 0, at: 0 }, limit);
+    await userEvents.read({ position: 0, at: 0 }, limit, limit);
     await userEvents.prune(limit, limit, limit);
   };
   // Rare statements are prepared on first use.

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { UserEvent } from '../../src/relations/events.ts';
-import { EventRetention } from '../../src/relations/events.ts';
+import { EventRetention } from '../../src/sql/event-retention.ts';
 import { engines } from '../support/databases.ts';
 import { eventsUntil, followAll, positionOf } from '../support/user-events.ts';
 

@@ -4,6 +4,7 @@ import type { NewDelivery } from '../../src/inbox/delivery.ts';
 import { DeliveryIds } from '../../src/inbox/delivery.ts';
 import type { Database } from '../../src/sql/database.ts';
 import { engines } from '../support/databases.ts';
+import { LIBRARY } from '../support/relations/relations.ts';
 import { eventsUntil } from '../support/user-events.ts';
 
 const ids = new DeliveryIds();
@@ -47,6 +48,23 @@ for (const [engine, open] of Object.entries(engines)) {
       await again.end();
       assert.equal(await again.move(a, c, [delivery()]), false);
       assert.deepEqual({ ...(await again.begin(b)) }, b);
+    });
+
+    test('stays where it is if a delivery cannot be stored, also that of relations', async () => {
+      await using store = await open();
+      await store.current.openRelations(LIBRARY);
+      const [from, to] = [
+        { position: 5, at: 1_000 },
+        { position: 8, at: 1_001 },
+      ] as const;
+      for (const relay of [store.current.inbox.relay, store.current.inbox.changeRelay]) {
+        await relay.begin(from);
+        const broken = { ...delivery(), source: null as unknown as string };
+        await assert.rejects(relay.move(from, to, [delivery(), broken]));
+        assert.deepEqual({ ...(await relay.begin(to)) }, from);
+        assert.equal(await relay.move(from, to, [delivery()]), true);
+      }
+      assert.equal(await stored(store.current), 2);
     });
 
     test('events that it has not come to are kept while it is moved', async () => {

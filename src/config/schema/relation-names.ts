@@ -53,8 +53,12 @@ const PORTICO_INDEXES: readonly string[] = [
 ];
 /** The keys and sequences that PostgreSQL names itself. */
 const NAMED_BY_POSTGRES = /_(?:pkey|key|seq)$/;
-/** The tables of the engines begin so, and those of the full text of users and of Portico's later versions. */
-const RESERVED_TABLE = /^(?:sqlite|pg|portico|users_text)_|^users_text$/i;
+/**
+ * The tables of the engines begin so, and those of the full text of users, of the changes of relations and of Portico's
+ * later versions.
+ */
+const RESERVED_TABLE =
+  /^(?:sqlite|pg|portico|users_text)_|^users_text$|^relation_(?:events|feed|relay)(?:_|$)/i;
 
 /** Whether Portico or the database has a table, an index or a sequence of this name. */
 export function isReserved(table: string): boolean {

@@ -75,6 +75,7 @@ function inboxOf(current: () => Inbox, own: Partial<Inbox> = {}): Inbox {
     checkpoints: current().checkpoints,
     enqueued: current().enqueued,
     relay: current().relay,
+    changeRelay: current().changeRelay,
     clock: () => current().clock(),
     size: () => current().size(),
     ...own,

@@ -1,9 +1,12 @@
 import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from 'node:http';
 import type { Agent as HttpsAgent } from 'node:https';
 import type { InferOutput } from 'valibot';
-import { readObject, sluggedOf } from '../../config/schema/fields.ts';
+import { pathTo, readObject, sluggedOf } from '../../config/schema/fields.ts';
 import type { SecretResolver } from '../../config/secrets.ts';
+import { didYouMean } from '../../core/text.ts';
 import { headersOfTrace } from '../../core/trace.ts';
+import { type ChangeType, changeName } from '../../relations/events.ts';
+import { type Relation, USERS } from '../../relations/relation.ts';
 import type { Signer } from '../../signatures/schemes.ts';
 import { readSecrets } from '../../signatures/sources.ts';
 import { checkFilter, forwardSchema } from '../config.ts';
@@ -95,23 +98,27 @@ export function forwardTarget(
 
 /** The validated settings of a forward address. Times are in milliseconds. */
 export interface ForwardSettings
-  extends Readonly<Omit<InferOutput<typeof forwardSchema>, 'secrets' | 'events'>> {
+  extends Readonly<Omit<InferOutput<typeof forwardSchema>, 'secrets' | 'events' | 'changes'>> {
   readonly name: string;
-  /** The events to forward; undefined: all, or none if `users` is set. */
+  /** The events to forward; undefined: all, or none if `users` or `changes` is set. */
   readonly events?: readonly string[] | undefined;
+  /** The events of the changes of relations to send: `book.created`. */
+  readonly changes?: readonly string[] | undefined;
   /** Standard Webhooks secrets for signing; empty: requests are not signed. */
   readonly secrets: readonly string[];
 }
 
 /**
- * Reads `webhook.forward`, called `path` in messages: by name, a URL or an object with one. Appends one line
- * per problem to `problems`; with problems the result is incomplete.
+ * Reads `webhook.forward`, called `path` in messages: by name, a URL or an object with one. The addresses may
+ * get the changes of `relations`. Appends one line per problem to `problems`; with problems the result is
+ * incomplete.
  */
 export function readForwards(
   value: unknown,
   path: string,
   resolve: SecretResolver,
   problems: string[],
+  relations: readonly Relation[] = [],
 ): readonly ForwardSettings[] {
   return sluggedOf({ value, path }, 'addresses', problems).flatMap(({ name, ...entry }) => {
     const given = typeof entry.value === 'string' ? { ...entry, value: { url: entry.value } } : entry;
@@ -126,7 +133,33 @@ export function readForwards(
         `${entry.path}.url is the private address ${hostname}; set allowPrivate if that is intended`,
       );
     }
-    return { ...forward, name, secrets };
+    const changes = changeNames(forward.changes ?? {}, `${entry.path}.changes`, relations, problems);
+    return { ...forward, name, secrets, changes };
+  });
+}
+
+/** The events of changes of relations. */
+function changeNames(
+  given: Readonly<Record<string, readonly ChangeType[]>>,
+  path: string,
+  relations: readonly Relation[],
+  problems: string[],
+): readonly string[] {
+  return Object.entries(given).flatMap(([name, types]) => {
+    const relation = relations.find((each) => each.name === name);
+    const at = pathTo(path, name);
+    if (relation?.changes === true) return types.map((type) => changeName(relation, type));
+    if (name === USERS) problems.push(`${at}: write users: true beside changes`);
+    else if (relation !== undefined)
+      problems.push(`${at} has "changes": false in its declaration, so no change of it is recorded`);
+    else
+      problems.push(
+        `${at} is no declared relation${didYouMean(
+          name,
+          relations.map((each) => each.name),
+        )}`,
+      );
+    return [];
   });
 }
 

@@ -8,7 +8,7 @@ import { singleWrite, writeQueue } from '../postgres/write-queue.ts';
 import { STATEMENT_TIMEOUT } from '../postgres-pool/connection.ts';
 import type { Server } from '../postgres-pool/server.ts';
 import { inboxUpkeep } from '../stores/inbox-upkeep.ts';
-import { checkpoints, enqueuedDeliveries, relayStore } from '../stores/producers.ts';
+import { CHANGE_RELAY_QUERIES, checkpoints, enqueuedDeliveries, relayStore } from '../stores/producers.ts';
 import { SERVER_NOW } from '../stores/sql.ts';
 import { appendAll, conditionalAppends, type GivenDelivery } from './append.ts';
 import { claimJobs } from './claim.ts';
@@ -105,6 +105,7 @@ export function postgresInbox(
       onEnqueued: (listener) => notifier.listen('enqueued', listener),
     },
     relay: relayStore(sql, conditional),
+    changeRelay: relayStore(sql, conditional, CHANGE_RELAY_QUERIES),
     clock,
 
     async size() {

@@ -1,16 +1,18 @@
-import { EventRetention, UserEventFeed } from '../../relations/events.ts';
+import { UserEventFeed } from '../../relations/events.ts';
 import { unobserved } from '../batch-queue.ts';
+import type { OpenChanges } from '../changes/change-log.ts';
 import { type Database, type OpenOptions, PING, startMode } from '../database.ts';
+import { EventRetention } from '../event-retention.ts';
 import { requireNothingPending } from '../migration-files.ts';
 import { awaitEarlierWriters, postgresInbox } from '../postgres-inbox/inbox.ts';
 import { checkReplica, connector, onFirst } from '../postgres-pool/connector.ts';
 import { Server } from '../postgres-pool/server.ts';
 import { apiTokens, auditStore } from '../stores/access-stores.ts';
 import { deliveryLog } from '../stores/delivery-log.ts';
+import { userEventLog } from './event-log.ts';
 import { migrate, pendingMigrations } from './migrate.ts';
 import { Notifier, PROCESSES } from './notifier.ts';
 import { postgresSql } from './sql.ts';
-import { PostgresUserEventLog } from './user-event-log.ts';
 import { indexUsers } from './user-indexes.ts';
 import { UserReads } from './user-reads.ts';
 import { PostgresUserStore } from './user-store.ts';
@@ -47,7 +49,7 @@ export async function openPostgres(url: string, options: OpenOptions): Promise<D
   const server = forService ? new Server(connect) : new Server(connect, undefined, ALONE_WAIT);
   const notifier = new Notifier(connect);
   await notifier.open();
-  const events = new PostgresUserEventLog(server);
+  const events = userEventLog(server);
   const userFeed = new UserEventFeed(events, FEED_PAUSE);
   const retention = userEvents && new EventRetention(events, userEvents);
   notifier.listen('users', () => userFeed.wake());
@@ -64,6 +66,7 @@ export async function openPostgres(url: string, options: OpenOptions): Promise<D
   });
   const sql = postgresSql(server, observer);
   let rows: AsyncDisposable | undefined;
+  let changes: OpenChanges | undefined;
   const inbox = postgresInbox(server, notifier, observer);
   return {
     users,
@@ -77,11 +80,13 @@ export async function openPostgres(url: string, options: OpenOptions): Promise<D
     }),
     async openRelations(relations) {
       const [
+        { openChanges, postgresChangeLog },
         { postgresRows },
         { changesUsers, serveRelations, withUserIndexes },
         { prepareRelations },
         { announceDeclaration, postgresSession },
       ] = await Promise.all([
+        import('../changes/change-log.ts'),
         import('../relations/postgres.ts'),
         import('../relations/row-store.ts'),
         import('../schema/migrate.ts'),
@@ -94,18 +99,25 @@ export async function openPostgres(url: string, options: OpenOptions): Promise<D
         Promise.resolve(prepareRelations(postgresSession(connection), relations, mode)),
       );
       const hasChanges = changesUsers(relations);
+      changes = openChanges(relations, (byName) => postgresChangeLog(byName, server), {
+        pause: FEED_PAUSE,
+        limits: userEvents,
+      });
+      // Changes of users and of relations share their notifications: few processes follow only one of them.
+      if (changes !== undefined) notifier.listen('users', () => changes?.feed.wake());
       const opened = postgresRows(withUserIndexes(relations, userIndexes), {
         server,
         reads,
         observer,
         onWritten() {
-          if (!hasChanges) return;
-          userFeed.wake();
+          if (!hasChanges && changes === undefined) return;
+          if (hasChanges) userFeed.wake();
+          changes?.feed.wake();
           notifier.notify('users');
         },
       });
       rows = opened;
-      return { stores: serveRelations(opened.stores, users), undeclared };
+      return { stores: serveRelations(opened.stores, users), undeclared, changes: changes?.feed };
     },
     apiTokens: apiTokens(sql),
     async processes() {
@@ -124,6 +136,7 @@ export async function openPostgres(url: string, options: OpenOptions): Promise<D
     failed: new AbortController().signal,
     async [Symbol.asyncDispose]() {
       userFeed[Symbol.dispose]();
+      await changes?.[Symbol.asyncDispose]();
       await retention?.[Symbol.asyncDispose]();
       await Promise.all([users, inbox, rows].map((each) => each?.[Symbol.asyncDispose]()));
       await Promise.all([notifier, reads, server].map((each) => each[Symbol.asyncDispose]()));

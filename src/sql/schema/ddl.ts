@@ -22,17 +22,19 @@ export function schemaStatements(engine: Engine, relations: readonly Relation[])
     ...tables.map((table) => createTable(engine, table)),
     ...tables.flatMap((table) => table.indexes.map((index) => createIndex(engine, table.name, index))),
     ...tables.flatMap((table) => foreignKeysOf(engine, table)),
-    // The triggers that record changes follow here.
   ];
 }
 
 /** Tables refer to each other in any order, so PostgreSQL adds references after all tables exist. */
-function foreignKeysOf(engine: Engine, { name, foreignKeys }: Table): readonly string[] {
+function foreignKeysOf(
+  engine: Engine,
+  { name, foreignKeys }: Pick<Table, 'name' | 'foreignKeys'>,
+): readonly string[] {
   return engine === 'sqlite' ? [] : foreignKeys.map((key) => addConstraint(name, foreignKeyClause(key)));
 }
 
 /** The parts of a table that a statement creates. */
-export interface TableParts extends Omit<Table, 'checks' | 'indexes'> {
+export interface TableParts extends Omit<Table, 'checks' | 'indexes' | 'triggers'> {
   readonly checks: readonly DeclaredCheck[];
 }
 

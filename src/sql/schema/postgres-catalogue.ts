@@ -1,3 +1,4 @@
+import { isOwnTrigger } from '../changes/change-triggers.ts';
 import type { Connection } from '../postgres-pool/connection.ts';
 import {
   type Check,
@@ -53,17 +54,26 @@ const INDEXES = `
   WHERE NOT EXISTS (SELECT FROM pg_constraint WHERE conindid = indexrelid AND contype IN ('p', 'u', 'x'))
   ORDER BY i.relname`;
 
+const TRIGGERS = `
+  SELECT t.relname::text, tgname::text FROM pg_trigger ${OF_TABLES.replace('$', 'tgrelid')}
+  WHERE NOT tgisinternal ORDER BY tgname`;
+
 /** Reads the tables of the schema that unqualified names are created in. */
 export async function readPostgresCatalogue(connection: Connection): Promise<readonly PostgresTable[]> {
-  const steps = [SETTINGS, TABLES, COLUMNS, CONSTRAINTS, INDEXES].map((text) => [{ text }, []] as const);
+  const steps = [SETTINGS, TABLES, COLUMNS, CONSTRAINTS, INDEXES, TRIGGERS].map(
+    (text) => [{ text }, []] as const,
+  );
   const [, tables = [], ...rest] = await connection.transaction(steps);
-  const [columns, constraints, indexes] = rest.map((rows) => Map.groupBy(rows, ([table]) => String(table)));
+  const [columns, constraints, indexes, triggers] = rest.map((rows) =>
+    Map.groupBy(rows, ([table]) => String(table)),
+  );
   return tables.map(([name]): PostgresTable => {
     const table = String(name);
     return readTable(table, {
       columns: columns?.get(table) ?? [],
       constraints: constraints?.get(table) ?? [],
       indexes: indexes?.get(table) ?? [],
+      triggers: triggers?.get(table) ?? [],
     });
   });
 }
@@ -72,7 +82,7 @@ type Rows = readonly (readonly unknown[])[];
 
 function readTable(
   name: string,
-  of: Readonly<Record<'columns' | 'constraints' | 'indexes', Rows>>,
+  of: Readonly<Record<'columns' | 'constraints' | 'indexes' | 'triggers', Rows>>,
 ): PostgresTable {
   const constraints = (type: string) => of.constraints.filter((row) => row[2] === type);
   const checks = constraints('c').flatMap(checkOf);
@@ -84,6 +94,7 @@ function readTable(
     checks,
     indexes: of.indexes.filter((row) => row[3] === true).flatMap(indexOf),
     foreignKeys: constraints('f').map(foreignKeyOf),
+    triggers: of.triggers.map((row) => String(row[1])).filter(isOwnTrigger),
     notValid: of.constraints.filter((row) => row[3] === false).map((row) => String(row[1])),
     invalidIndexes: of.indexes.filter((row) => row[3] === false).map((row) => String(row[1])),
   };

@@ -70,7 +70,6 @@ export function planPostgres({ tables }: Diff<PostgresTable>): readonly Step[] {
       ),
     ),
     ...steps(({ is }) => is === 'add reference'),
-    // The steps for the triggers that record changes follow here.
   ];
 }
 

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Relation } from '../../relations/relation.ts';
+import { withChangeLog } from '../changes/change-triggers.ts';
 import { withMigrationLock } from '../postgres/migrate.ts';
 import { type Connection, isLocked, isTransient, type Row, sqlState } from '../postgres-pool/connection.ts';
 import { diffTables } from './diff.ts';
@@ -31,8 +32,10 @@ export function postgresSession(connection: Connection): SchemaSession {
   return {
     engine: 'postgres',
     async plan(declared) {
-      const diff = diffTables(declared, await readPostgresCatalogue(connection));
-      return { steps: planPostgres(diff), undeclared: diff.undeclared };
+      const catalogue = await readPostgresCatalogue(connection);
+      const diff = diffTables(declared, catalogue);
+      const steps = withChangeLog('postgres', diff, catalogue, planPostgres(diff));
+      return { steps, undeclared: diff.undeclared };
     },
     rows,
     async rowsOf(table) {

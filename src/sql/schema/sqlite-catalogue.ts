@@ -1,4 +1,5 @@
 import type { DatabaseSync, SQLOutputValue } from 'node:sqlite';
+import { isOwnTrigger } from '../changes/change-triggers.ts';
 import {
   type Check,
   type Column,
@@ -90,7 +91,10 @@ function readTable(
     checks,
     indexes,
     foreignKeys: foreignKeysOf(table, sql, of.foreignKeys),
-    others: others.filter(({ name }) => !own.has(String(name))).map(({ sql }) => String(sql)),
+    others: others
+      .filter(({ name }) => !own.has(String(name)) && !isOwnTrigger(String(name)))
+      .map(({ sql }) => String(sql)),
+    triggers: others.map(({ name }) => String(name)).filter(isOwnTrigger),
     obstacle: obstacleOf(sql, checks.length, columns),
   };
 }

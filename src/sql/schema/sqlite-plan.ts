@@ -1,3 +1,4 @@
+import { createTriggers } from '../changes/change-triggers.ts';
 import {
   checkClause,
   columnDefinition,
@@ -37,7 +38,6 @@ export function planSqlite({ tables }: Diff<SqliteTable>): readonly Step[] {
     ...tables.flatMap((each) =>
       each.current === undefined ? [] : changeSteps({ ...each, current: each.current }, tables),
     ),
-    // The steps for the triggers that record changes follow here.
   ];
 }
 
@@ -313,6 +313,7 @@ export function rebuildScript(
     `ALTER TABLE ${identifier(name)} RENAME TO ${identifier(table.name)}`,
     ...table.indexes.map((index) => createIndex('sqlite', table.name, index)),
     ...others,
+    ...(current.triggers.length > 0 ? createTriggers('sqlite', table) : []),
   ].join(';\n');
 }
 

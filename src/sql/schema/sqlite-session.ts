@@ -1,6 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { MaybePromise } from '../../core/scheduler.ts';
 import { SQLITE_BASE64 } from '../../relations/codecs.ts';
+import { withChangeLog } from '../changes/change-triggers.ts';
 import { isServed, runningService } from '../sqlite/service-lock.ts';
 import { diffTables } from './diff.ts';
 import { lossQuery, requireUnreferenced } from './drop.ts';
@@ -33,8 +34,10 @@ export function sqliteSession(db: DatabaseSync): SchemaSession {
       db.exec('BEGIN');
       try {
         known = schemaVersion(db);
-        const diff = diffTables(declared, readSqliteCatalogue(db));
-        return { steps: planSqlite(diff), undeclared: diff.undeclared };
+        const catalogue = readSqliteCatalogue(db);
+        const diff = diffTables(declared, catalogue);
+        const steps = withChangeLog('sqlite', diff, catalogue, planSqlite(diff));
+        return { steps, undeclared: diff.undeclared };
       } finally {
         db.exec('COMMIT');
       }

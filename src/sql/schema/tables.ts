@@ -62,6 +62,8 @@ export interface Table {
   readonly checks: readonly Check[];
   readonly indexes: readonly Index[];
   readonly foreignKeys: readonly ForeignKey[];
+  /** The names of the triggers that record changes. */
+  readonly triggers: readonly string[];
 }
 
 export interface DeclaredColumn extends Column {
@@ -75,10 +77,12 @@ export interface DeclaredCheck extends Check {
   on(expression: string): string;
 }
 
-export interface DeclaredTable extends Table {
+export interface DeclaredTable extends Omit<Table, 'triggers'> {
   readonly was: string | undefined;
   /** Whether it has more columns and indexes, which stay as they are: the table of users. */
   readonly isPartial: boolean;
+  /** The relation, if its changes are recorded. */
+  readonly recorded: Relation | undefined;
   readonly columns: readonly DeclaredColumn[];
   readonly checks: readonly DeclaredCheck[];
 }
@@ -95,6 +99,7 @@ export function declaredTables(engine: Engine, relations: readonly Relation[]): 
       name: table,
       was,
       isPartial,
+      recorded: relation.changes ? relation : undefined,
       columns: [...columns.map((column) => declaredColumn(engine, relation, column)), ...version],
       key,
       keyName: engine === 'sqlite' ? undefined : objectName(table, 'key', []),
@@ -152,7 +157,8 @@ const VERSION = { sqlite: versionColumn('INTEGER'), postgres: versionColumn('big
 const LONGEST_NAME = 63;
 const DIGEST_LENGTH = 8;
 
-function digest(text: string): string {
+/** A short digest of a text. */
+export function digest(text: string): string {
   return createHash('sha256').update(text).digest('hex').slice(0, DIGEST_LENGTH);
 }
 

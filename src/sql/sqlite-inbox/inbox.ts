@@ -8,7 +8,7 @@ import { sqliteSql } from '../sqlite/sql.ts';
 import type { Row, Step, StepRows } from '../sqlite-writer/batch.ts';
 import type { Writer } from '../sqlite-writer/writer.ts';
 import { inboxUpkeep } from '../stores/inbox-upkeep.ts';
-import { checkpoints, enqueuedDeliveries, relayStore } from '../stores/producers.ts';
+import { CHANGE_RELAY_QUERIES, checkpoints, enqueuedDeliveries, relayStore } from '../stores/producers.ts';
 import {
   type AppendSteps,
   appendStepsBy,
@@ -146,6 +146,7 @@ export function sqliteInbox(
     checkpoints: checkpoints(sql, conditional, Date.now),
     enqueued: enqueuedDeliveries(sql, conditional),
     relay: relayStore(sql, conditional),
+    changeRelay: relayStore(sql, conditional, CHANGE_RELAY_QUERIES),
     clock,
 
     size: () => readRow<{ size: number }>(size)?.size ?? 0,

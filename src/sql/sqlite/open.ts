@@ -2,9 +2,10 @@ import { existsSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { StoreUnavailableError } from '../../core/errors.ts';
 import type { MaybePromise } from '../../core/scheduler.ts';
-import { EventRetention, UserEventFeed } from '../../relations/events.ts';
+import { UserEventFeed } from '../../relations/events.ts';
 import { unobserved } from '../batch-queue.ts';
 import { type Database, type OpenOptions, PING, startMode } from '../database.ts';
+import { EventRetention } from '../event-retention.ts';
 import { requireNothingPending } from '../migration-files.ts';
 import { resetTimes, sqliteInbox } from '../sqlite-inbox/inbox.ts';
 import { proveWritable, rewriteWal } from '../sqlite-writer/checkpointer.ts';
@@ -12,12 +13,12 @@ import { openInlineWriter, openThreadWriter, type Writer } from '../sqlite-write
 import { apiTokens, auditStore } from '../stores/access-stores.ts';
 import { deliveryLog } from '../stores/delivery-log.ts';
 import { OpenedFiles, openReadConnection, openWriteConnection, readRow } from './connection.ts';
+import { SqliteUserEventLog } from './event-log.ts';
 import { migrate, openFailure, pendingMigrations, requireAccess } from './migrate.ts';
 import { openReader, type Reader } from './reader.ts';
 import { lockForService } from './service-lock.ts';
 import { sqliteSql } from './sql.ts';
 import { TickSnapshot } from './tick-snapshot.ts';
-import { SqliteUserEventLog } from './user-event-log.ts';
 import { indexUsers } from './user-indexes.ts';
 import { SqliteUserStore } from './user-store.ts';
 import { SQLITE_WRITES } from './writes.ts';
@@ -103,11 +104,13 @@ export function openSqlite(file: string, options: OpenOptions = {}): Database {
       }),
       async openRelations(relations) {
         const [
+          { openChanges, sqliteChangeLog },
           { sqliteRows },
           { changesUsers, serveRelations, withUserIndexes },
           { prepareRelations },
           { sqliteSession },
         ] = await Promise.all([
+          import('../changes/change-log.ts'),
           import('../relations/sqlite.ts'),
           import('../relations/row-store.ts'),
           import('../schema/migrate.ts'),
@@ -116,6 +119,15 @@ export function openSqlite(file: string, options: OpenOptions = {}): Database {
         const prepare = (db: DatabaseSync) =>
           prepareRelations(sqliteSession(db), relations, startMode(options));
         const undeclared = await (file === ':memory:' ? prepare(reads) : prepareFile(file, prepare));
+        const changes = openChanges(
+          relations,
+          (byName) => sqliteChangeLog(byName, { reads, writes: writer.queue }),
+          {
+            pause: FEED_PAUSE,
+            limits: userEvents,
+          },
+        );
+        if (changes !== undefined) resources.use(changes);
         const hasChanges = changesUsers(relations);
         const stores = sqliteRows(withUserIndexes(relations, userIndexes), {
           reads,
@@ -124,9 +136,10 @@ export function openSqlite(file: string, options: OpenOptions = {}): Database {
           reader,
           onWritten() {
             if (hasChanges) userFeed.wake();
+            changes?.feed.wake();
           },
         });
-        return { stores: serveRelations(stores, users), undeclared };
+        return { stores: serveRelations(stores, users), undeclared, changes: changes?.feed };
       },
       apiTokens: apiTokens(sql),
       audit: auditStore(sql),

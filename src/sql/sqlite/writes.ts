@@ -3,8 +3,9 @@ import { ADD_ZONES, COUNT_TAIL } from '../sqlite-inbox/delivery-zones.ts';
 import { inboxPrograms } from '../sqlite-inbox/pruner.ts';
 import { JOB_WRITES } from '../sqlite-inbox/settle.ts';
 import type { WriteRegistry } from '../sqlite-writer/batch.ts';
+import { CHANGE_RELAY_QUERIES } from '../stores/producers.ts';
 import { SHARED_QUERIES } from '../stores/queries.ts';
-import { EVENT_WRITES } from './user-event-log.ts';
+import { EVENT_WRITES } from './event-log.ts';
 
 /** The statements that create users. */
 const USER_WRITES = {
@@ -18,7 +19,9 @@ export const SQLITE_WRITES: WriteRegistry = {
   statements: { ...USER_WRITES, ...APPEND_WRITES, ...JOB_WRITES },
   rare: {
     ...EVENT_WRITES,
-    ...Object.fromEntries(SHARED_QUERIES.map(({ name, sqlite }) => [name, sqlite])),
+    ...Object.fromEntries(
+      [...SHARED_QUERIES, ...Object.values(CHANGE_RELAY_QUERIES)].map(({ name, sqlite }) => [name, sqlite]),
+    ),
     countTail: COUNT_TAIL,
     addZones: ADD_ZONES,
   },

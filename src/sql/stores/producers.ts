@@ -17,18 +17,32 @@ const ROWS = 100;
 /** Maximum total size of their bodies in bytes, unless the first one is larger. */
 const BYTES = 4 * 1024 * 1024;
 
+/** The statements on the place of a relay, the one row of its table. */
+function relayTexts(table: string) {
+  return {
+    beginRelay: `
+      INSERT INTO ${table} (id, position, at, moved_at) VALUES (1, $1, $2, $3)
+      ON CONFLICT (id) DO UPDATE SET moved_at = excluded.moved_at RETURNING position, at`,
+    moveRelay: `
+      UPDATE ${table} SET position = $3, at = $4, moved_at = $5 WHERE position = $1 AND at = $2
+      RETURNING position`,
+    endRelay: `DELETE FROM ${table}`,
+  } as const;
+}
+
+function relayQueries(group: string, table: string) {
+  return queries(group, () => relayTexts(table));
+}
+
+/** The statements on the relay of the changes of relations, whose table exists only with declared relations. */
+export const CHANGE_RELAY_QUERIES = relayQueries('changes', 'relation_relay');
+
 export const PRODUCER_QUERIES = queries('producers', (sql) => ({
   checkpoints: `SELECT name, at FROM checkpoints WHERE ${sql.isIn('name', '$1', 'text')}`,
   moveCheckpoint: `
     INSERT INTO checkpoints (name, at) VALUES ($1, $3)
     ON CONFLICT (name) DO UPDATE SET at = excluded.at WHERE checkpoints.at = $2 RETURNING name`,
-  beginRelay: `
-    INSERT INTO user_relay (id, position, at, moved_at) VALUES (1, $1, $2, $3)
-    ON CONFLICT (id) DO UPDATE SET moved_at = excluded.moved_at RETURNING position, at`,
-  moveRelay: `
-    UPDATE user_relay SET position = $3, at = $4, moved_at = $5 WHERE position = $1 AND at = $2
-    RETURNING position`,
-  endRelay: 'DELETE FROM user_relay',
+  ...relayTexts('user_relay'),
   oldestEnqueued: {
     long: `
       SELECT seq, id, source, event, body, received_at, dedup_key FROM (
@@ -76,9 +90,12 @@ export function checkpoints(
   };
 }
 
-/** The place of the relay of users' events. */
-export function relayStore(sql: Sql, { appendIf }: ConditionalAppends): RelayStore {
-  const { beginRelay, moveRelay, endRelay } = PRODUCER_QUERIES;
+/** The place of a relay of events; by default that of users. */
+export function relayStore(
+  sql: Sql,
+  { appendIf }: ConditionalAppends,
+  { beginRelay, moveRelay, endRelay }: typeof CHANGE_RELAY_QUERIES = PRODUCER_QUERIES,
+): RelayStore {
   return {
     async begin({ position, at }): Promise<RelayPlace> {
       const [[row = []] = []] = await sql.write([beginRelay, position, at, Date.now()]);

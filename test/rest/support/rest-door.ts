@@ -152,9 +152,10 @@ export async function follow(
   url: string,
   headers: Readonly<Record<string, string>> = {},
   query = '',
+  path = '/users',
 ): Promise<OpenStream> {
   const leaving = new AbortController();
-  const response = await fetch(`${url}/users${query}`, {
+  const response = await fetch(`${url}${path}${query}`, {
     headers: { accept: 'text/event-stream', ...headers },
     signal: leaving.signal,
   });

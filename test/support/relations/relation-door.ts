@@ -56,7 +56,7 @@ export const relationDoors: Readonly<Record<string, Open>> = {
     const folder = await temporaryFolder();
     const file = join(folder.path, 'test.db');
     const run = async (sql: string) => {
-      using db = new DatabaseSync(file);
+      using db = new DatabaseSync(file, { timeout: 5_000 });
       db.exec(sql);
     };
     return open({ url: `sqlite:${file}`, run, folder }, relations, options);
@@ -106,8 +106,13 @@ async function open(
       fastPath,
     }),
   );
-  const { stores } = await database.openRelations(relations);
-  listener.app.register(rest, { users: database.users, relations: stores, ...options });
+  const { stores, changes } = await database.openRelations(relations);
+  listener.app.register(rest, {
+    users: database.users,
+    relations: stores,
+    relationFeed: changes,
+    ...options,
+  });
   const base = await listener.listen();
   const send: RelationDoor['send'] = async (method, path, body, headers = {}) => {
     const sent = body === undefined ? null : typeof body === 'string' ? body : JSON.stringify(body);

@@ -1,0 +1,118 @@
+import { type Endpoint, HttpProblem, type RequestContext } from '@portico/transport';
+import { type Guards, guarded } from '../../access/guarded.ts';
+import { prefersEventStream } from '../../core/negotiation.ts';
+import { whenReady } from '../../core/scheduler.ts';
+import { didYouMean, quote } from '../../core/text.ts';
+import type { RelationEvent, RelationFeed } from '../../relations/events.ts';
+import { type Relation, USERS } from '../../relations/relation.ts';
+import { isMet, isOfRowAlone } from '../../relations/rows/changes.ts';
+import { type Condition, invalidParameter, type Relations } from '../../relations/rows/conditions.ts';
+import { readRowList } from '../../relations/rows/row-lists.ts';
+import { LAST_EVENT_PARAMETER, type OpenStream } from '../change-feed.ts';
+import { CHANGES_PATH, JSON_TYPE } from '../messages.ts';
+
+interface RelationChangesOptions extends Guards {
+  /** All relations, by name. */
+  readonly relations: Relations;
+  /** The changes of those that record them; undefined if none does. */
+  readonly feed: RelationFeed | undefined;
+  readonly open: OpenStream;
+}
+
+/** The changes of relations as event streams. */
+export class RelationChanges {
+  /** GET /_changes?relation=books,loans */
+  readonly all: Endpoint;
+  readonly #options: RelationChangesOptions;
+
+  constructor(options: RelationChangesOptions) {
+    this.#options = options;
+    this.all = guarded({ bodyLimit: 0, handle: (ctx) => this.#several(ctx) }, options, (policy, ctx) =>
+      whenReady(policy.authenticate(ctx), () => {
+        const known = namesIn(ctx).filter((name) => options.relations.has(name));
+        // A request that names none has to be authorized for all.
+        for (const name of known.length > 0 ? known : options.relations.keys()) {
+          policy.authorizeOperation(ctx, 'read', name);
+        }
+      }),
+    );
+  }
+
+  /** The same endpoint, which answers clients that prefer an event stream with the changes of the relation. */
+  besides(list: Endpoint['handle'], relation: Relation): Endpoint['handle'] {
+    return (ctx) => {
+      if (!prefersEventStream(ctx.headers.accept, JSON_TYPE)) return list(ctx);
+      const { feed } = this.#options;
+      if (!relation.changes || feed === undefined) {
+        throw new HttpProblem(406, 'NOT_ACCEPTABLE', unrecorded(relation.name));
+      }
+      const where = this.#conditionOf(relation, ctx);
+      return this.#open(ctx, feed, (event) => event.relation === relation.name && isMet(event, where));
+    };
+  }
+
+  #several(ctx: RequestContext) {
+    const names = namesIn(ctx);
+    for (const name of names) this.#requireRecorded(name);
+    for (const name of Object.keys(ctx.query)) {
+      if (name === 'relation' || name === LAST_EVENT_PARAMETER) continue;
+      throw invalidParameter(
+        name,
+        `${quote(name)} is not a parameter of /${CHANGES_PATH}, which takes relation and ${LAST_EVENT_PARAMETER}; the stream of one relation takes filters`,
+      );
+    }
+    const { feed, relations } = this.#options;
+    if (names.length === 0 || feed === undefined) {
+      const recorded = [...relations.values()].filter(({ changes }) => changes).map(({ name }) => name);
+      throw invalidParameter('relation', `Name the relations to follow, such as relation=${recorded.join()}`);
+    }
+    const wanted = new Set(names);
+    return this.#open(ctx, feed, ({ relation }) => wanted.has(relation));
+  }
+
+  #open(ctx: RequestContext, feed: RelationFeed, wants: (event: RelationEvent) => boolean) {
+    return this.#options.open(ctx, { feed, wants, followed: 'changes', nameOf: ({ name }) => name });
+  }
+
+  /** Throws HttpProblem unless a relation is known and records its changes. */
+  #requireRecorded(name: string): void {
+    const { relations } = this.#options;
+    const found = relations.get(name);
+    if (found?.changes === true) return;
+    const message =
+      found === undefined
+        ? `There is no relation ${quote(name)}${didYouMean(name, [...relations.keys()])}`
+        : unrecorded(name);
+    throw invalidParameter('relation', message);
+  }
+
+  /** The filters of a stream. Throws HttpProblem for what a stream cannot judge by the row of an event. */
+  #conditionOf(relation: Relation, { query }: RequestContext): Condition {
+    const { [LAST_EVENT_PARAMETER]: _, ...filters } = query;
+    for (const name of NOT_FILTERS) {
+      if (!(name in filters)) continue;
+      throw invalidParameter(
+        name,
+        `An event stream takes filters and ${LAST_EVENT_PARAMETER}, but not "${name}"`,
+      );
+    }
+    const { where } = readRowList(this.#options.relations, relation, filters, false);
+    if (isOfRowAlone(where)) return where;
+    const name = Object.keys(filters).find((each) => each.includes('.')) ?? 'where';
+    const message = `"${name}" concerns rows of other relations; an event stream takes filters on columns of ${relation.name} only`;
+    throw invalidParameter(name, message);
+  }
+}
+
+function unrecorded(name: string): string {
+  if (name === USERS) return 'Follow users at /users, with "Accept: text/event-stream"';
+  return `${name} does not record its changes, because its declaration has "changes": false`;
+}
+
+const NOT_FILTERS = ['limit', 'cursor', 'sort', 'fields'] as const;
+
+/** The relations that a request names, separated by commas. */
+function namesIn({ query }: RequestContext): readonly string[] {
+  const given = [query.relation ?? ''].flat().join();
+  return given === '' ? [] : given.split(',');
+}

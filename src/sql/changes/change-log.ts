@@ -1,0 +1,82 @@
+import type { DatabaseSync } from 'node:sqlite';
+import {
+  type ChangeType,
+  EventFeed,
+  type EventLog,
+  type RelationEvent,
+  type RelationFeed,
+} from '../../relations/events.ts';
+import type { Relation } from '../../relations/relation.ts';
+import { relationEvent } from '../../relations/rows/changes.ts';
+import type { Relations } from '../../relations/rows/conditions.ts';
+import { type EventLimits, EventRetention } from '../event-retention.ts';
+import { PostgresEventLog } from '../postgres/event-log.ts';
+import type { Server } from '../postgres-pool/server.ts';
+import { pruneText, SqliteEventLog } from '../sqlite/event-log.ts';
+import type { WriteQueue } from '../sqlite-writer/write-queue.ts';
+import { EVENT_TABLES } from './change-triggers.ts';
+
+/** The open changes of relations: their feed, and what removes old ones. */
+export interface OpenChanges extends AsyncDisposable {
+  readonly feed: RelationFeed;
+}
+
+/** Opens the changes of the relations that record them; undefined if none does. */
+export function openChanges(
+  relations: readonly Relation[],
+  open: (relations: Relations) => EventLog<RelationEvent>,
+  { pause, limits }: { readonly pause: number; readonly limits: EventLimits | undefined },
+): OpenChanges | undefined {
+  if (!relations.some(({ changes }) => changes)) return undefined;
+  const log = open(new Map(relations.map((relation) => [relation.name, relation])));
+  const feed = new EventFeed(log, pause);
+  const retention = limits && new EventRetention(log, limits);
+  return {
+    feed,
+    async [Symbol.asyncDispose]() {
+      feed[Symbol.dispose]();
+      await retention?.[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/** The changes of relations in an SQLite file. */
+export function sqliteChangeLog(
+  relations: Relations,
+  { reads, writes }: { readonly reads: DatabaseSync; readonly writes: WriteQueue },
+): EventLog<RelationEvent> {
+  const tables = { ...EVENT_TABLES, position: 'position' };
+  return new SqliteEventLog({
+    reads,
+    writes,
+    tables,
+    columns: 'relation, type, "row", bytes',
+    prune: pruneText(tables),
+    eventOf: ({ position, at, relation, type, row, bytes }) =>
+      relationEvent(relations, {
+        position,
+        at,
+        relation: String(relation),
+        type: type as ChangeType,
+        row: String(row),
+        hex: bytes === null ? [] : (JSON.parse(String(bytes)) as string[]),
+      }),
+  });
+}
+
+/** The changes of relations in a PostgreSQL database. */
+export function postgresChangeLog(relations: Relations, server: Server): EventLog<RelationEvent> {
+  return new PostgresEventLog(server, {
+    ...EVENT_TABLES,
+    columns: 'relation, type, "row"',
+    size: 'octet_length("row")',
+    eventOf: (position, [relation, type, row]) =>
+      relationEvent(relations, {
+        ...position,
+        relation: String(relation),
+        type: type as ChangeType,
+        row: String(row),
+        hex: [],
+      }),
+  });
+}

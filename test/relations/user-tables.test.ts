@@ -172,7 +172,8 @@ for (const [engine, open] of Object.entries(places)) {
       await using place = await open();
       const relations = declared({ users: { columns: phone(3) }, devices });
       const { steps } = await plan(place.url, relations);
-      assert.deepEqual([...new Set(steps.map(({ table }) => table))], ['devices']);
+      const tables = new Set(steps.map(({ table }) => table));
+      assert.deepEqual([tables.has('devices'), tables.has('users')], [true, false]);
       await migrateDatabase(place.url);
       const after = await plan(place.url, relations);
       assert.ok(after.steps.some(({ table, what }) => table === 'users' && what === 'add column phone'));

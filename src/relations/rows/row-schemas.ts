@@ -17,6 +17,8 @@ export interface RowSchemas {
   readonly whole: Schema;
   /** A new row. */
   readonly created: Schema;
+  /** An example of a new row. */
+  readonly example: unknown;
   /** A merge patch. */
   readonly patch: Schema;
   /** A row that takes the place of another; its key is in the path. */
@@ -89,6 +91,7 @@ export function rowSchemas(relations: Relations, relation: Relation): RowSchemas
     shown: named(parts.shown),
     whole: named(parts.whole),
     created: named(parts.created),
+    example: without(isAssigned),
     patch: named(parts.patch),
     put: {
       ...withRequired(named(parts.patch), rest),

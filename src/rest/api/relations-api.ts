@@ -9,8 +9,10 @@ import {
   type ApiReply,
   type DoorApi,
   listOf,
+  mapOf,
   named,
   object,
+  oneOfTexts,
   pathParameter,
   queryParameter,
   type Schema,
@@ -48,7 +50,7 @@ export function relationsApi(
   { prefix, policy }: RelationsApiOptions,
 ): readonly DoorApi[] {
   const byName: Relations = new Map(relations.map((relation) => [relation.name, relation]));
-  return relations.map((relation): DoorApi => {
+  const described = relations.map((relation): DoorApi => {
     const { name, key } = relation;
     const rows = rowSchemas(byName, relation);
     const own = `${prefix}/${name}`;
@@ -62,12 +64,77 @@ export function relationsApi(
       parameters: PARAMETERS,
       headers: HEADERS,
       paths: {
-        [own]: { get: listOperation(relation, rows), post: createOperation(relation, rows) },
+        [own]: {
+          get: listOperation(relation, rows),
+          post: createOperation(relation, rows),
+          delete: removeAllOperation(relation),
+        },
         [`${own}/${key.map((column) => `{${column}}`).join()}`]: rowOperations(relation, rows),
       },
     };
   });
+  return [...described, ...relations.slice(0, 1).map((first) => batchApi(first, byName, { prefix, policy }))];
 }
+
+/** POST /_batch; its example creates a row of a relation. */
+function batchApi(first: Relation, relations: Relations, { prefix, policy }: RelationsApiOptions): DoorApi {
+  const { example } = rowSchemas(relations, first);
+  const write = { method: 'POST', path: `/${first.name}`, body: example };
+  return {
+    door: 'rest',
+    tag: '_batch',
+    about: 'Writes to rows of any relations in one transaction.',
+    refusal: { type: PROBLEM_TYPE, schema: named('RowProblem') },
+    ...(policy !== undefined && accessApi(policy, '*')),
+    schemas: {},
+    paths: {
+      [`${prefix}/_batch`]: {
+        post: {
+          id: '_batch.write',
+          summary: 'Does all writes or none',
+          description:
+            'In a body, `{"$result": 0, "pointer": "/id"}` stands for a column of the row of an earlier write, counted from 0; in a path `{$0/id}`. The first refused write undoes all, and `errors` points to it. Instead of the scope `*:write`, that of each relation is enough.',
+          parameters: [shared('RowIdempotencyKey')],
+          body: {
+            required: true,
+            content: {
+              [JSON_TYPE]: { ...BATCH_BODY, examples: [{ writes: [write] }] },
+            },
+          },
+          replies: { 200: json('The replies to the writes, in their order.', BATCH_RESULTS, APPLIED) },
+          refusals: [
+            ...[...WRITE, ...KEY, ...CONDITION],
+            ...(['INVALID_BATCH', 'INVALID_PARAMETER', 'LIMIT_EXCEEDED', 'NOT_FOUND', 'REFERENCED'] as const),
+          ],
+        },
+      },
+    },
+  };
+}
+
+const BATCH_BODY = {
+  ...object({
+    writes: {
+      ...listOf({
+        ...object({
+          method: oneOfTexts(['POST', 'PATCH', 'PUT', 'DELETE']),
+          path: text('The path of a relation or of a row.'),
+          'headers?': mapOf(text(), '`If-Match`, `If-None-Match` and `Prefer`.'),
+          'body?': {},
+        }),
+        additionalProperties: false,
+      }),
+      maxItems: 100,
+    },
+  }),
+  additionalProperties: false,
+};
+
+const BATCH_RESULTS = object({
+  results: listOf(
+    object({ status: { type: 'integer' }, 'headers?': mapOf(text()), 'body?': {} }, 'The reply to a write.'),
+  ),
+});
 
 /** What the relation of users adds to their description. */
 export function usersApi(users: Relation | undefined) {
@@ -147,6 +214,10 @@ const PARAMETERS = {
     'resolution=ignore',
     'transaction=all',
   ),
+  RowMaxAffected: {
+    ...prefer('The most rows that may be removed, at most 10,000.', 'max-affected=100'),
+    required: true,
+  },
   RowIfNoneMatch: header(
     'if-none-match',
     'The ETag that the client has; the reply is 304 while it is current.',
@@ -173,7 +244,7 @@ const HEADERS = {
   RowLastModified: 'The time of the last change; absent within the second of the change.',
   RowLocation: 'The path of the row.',
   RowLink: 'The next, the previous and the first page.',
-  RowTotal: 'The number of matching rows, if requested.',
+  RowTotal: 'The number of matching rows; of a list, if requested.',
   RowApplied: 'The preferences of `Prefer` that the reply follows.',
 } as const;
 
@@ -197,8 +268,9 @@ const WRITE = [
 
 function listOperation(relation: Relation, rows: RowSchemas): ApiOperation {
   const { name, columns } = relation;
-  const comparable = columns.filter(({ type }) => type.kind !== 'json');
-  const sorted = comparable.filter(({ type }) => type.kind !== 'bytes').map((column) => column.name);
+  const sorted = columns
+    .filter(({ type }) => type.kind !== 'json' && type.kind !== 'bytes')
+    .map((column) => column.name);
   const [first = '', second] = sorted;
   return {
     id: `${name}.list`,
@@ -207,16 +279,18 @@ function listOperation(relation: Relation, rows: RowSchemas): ApiOperation {
     parameters: [
       shared('RowLimit'),
       shared('RowCursor'),
-      shared('RowWhere'),
-      filtersOf(first),
       queryParameter('sort', 'Columns to sort by; `-` before a column sorts in descending order.', {
         type: 'string',
         examples: [second === undefined ? first : `-${second},${first}`],
       }),
       fieldsOf(relation),
-      ...comparable.map((column) =>
-        queryParameter(column.name, 'Rows with one of these values.', listOf(rows.filterOf(column.name))),
-      ),
+      shared('RowWhere'),
+      ...columns
+        .filter(({ type }) => type.kind !== 'json')
+        .map((column) =>
+          queryParameter(column.name, 'Rows with one of these values.', listOf(rows.filterOf(column.name))),
+        ),
+      otherFilters(columns[0]?.name ?? ''),
       shared('RowListPrefer'),
     ],
     replies: {
@@ -232,7 +306,7 @@ function listOperation(relation: Relation, rows: RowSchemas): ApiOperation {
 }
 
 /** Filters other than equality; a parameter for each would be too many. */
-function filtersOf(column: string): ApiParameter {
+function otherFilters(column: string): ApiParameter {
   const description =
     'Other filters, each a parameter of its own: a column with `:not`, `:lt`, `:lte`, `:gt`, `:gte`, `:prefix`, `:contains` or `:null` (`true` or `false`); also behind references and inverses, such as `author.name:prefix=J`.';
   const schema = { ...named('RowFilters'), examples: [{ [`${column}:null`]: 'false' }] };
@@ -248,6 +322,32 @@ function aboutFilters({ references, inverses }: Relation): string {
   const about =
     'All parameters must match. Nulls come last. A list of more than 10,000 rows needs an index for its filters and order.';
   return said.length === 0 ? about : `${about} Filters may begin with ${said.join(', ')}.`;
+}
+
+function removeAllOperation({ name, columns }: Relation): ApiOperation {
+  return {
+    id: `${name}.removeAll`,
+    summary: `Removes the rows of ${name} that match a filter`,
+    description:
+      'The filters are those of the list. Removes none if more rows match than `Prefer: max-affected` allows.',
+    parameters: [shared('RowWhere'), otherFilters(columns[0]?.name ?? ''), shared('RowMaxAffected')],
+    replies: {
+      204: {
+        description: 'The rows are removed.',
+        headers: { 'x-total-count': headerOf('RowTotal'), ...APPLIED },
+      },
+    },
+    refusals: [
+      ...[...STORE, ...BODY],
+      ...([
+        'INVALID_PARAMETER',
+        'LIMIT_EXCEEDED',
+        'PRECONDITION_REQUIRED',
+        'REFERENCED',
+        'SEARCH_OFF',
+      ] as const),
+    ],
+  };
 }
 
 function createOperation({ name, key, unique }: Relation, rows: RowSchemas): ApiOperation {

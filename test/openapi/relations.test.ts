@@ -248,6 +248,24 @@ test('whatever is asked of a relation, the reply is as the document says', async
   );
 });
 
+test('event streams of one relation and of several have the described type', async () => {
+  for (const [path, target] of [
+    ['/books', '/books'],
+    ['/_changes', `/_changes?relation=${RELATIONS.map(({ name }) => name).join()}`],
+  ] as const) {
+    const stop = new AbortController();
+    const reply = await fetch(`${door.url}${target}`, {
+      headers: { accept: 'text/event-stream' },
+      signal: stop.signal,
+    });
+    const type = reply.headers.get('content-type') ?? '';
+    stop.abort();
+    assert.equal(reply.status, 200, path);
+    const described = document.paths[path]?.get?.responses[200] as { readonly content: object };
+    assert.ok(type.startsWith('text/event-stream') && Object.hasOwn(described.content, type), type);
+  }
+});
+
 test('the document is sound OpenAPI 3.1, and small for many relations', async () => {
   const config = await createConfig({ extends: ['recommended'] });
   const source = JSON.stringify(document);

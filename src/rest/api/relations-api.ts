@@ -32,6 +32,7 @@ import {
   IMPORT_REFUSALS,
   json,
   KEY,
+  LAST_EVENT,
   NDJSON,
   prefer,
   STORE,
@@ -73,21 +74,57 @@ export function relationsApi(
       },
     };
   });
-  return [...described, ...relations.slice(0, 1).map((first) => batchApi(first, byName, { prefix, policy }))];
+  const several = relations.slice(0, 1).map((first) => severalApi(first, byName, { prefix, policy }));
+  return [...described, ...several];
 }
 
-/** POST /_batch; its example creates a row of a relation. */
-function batchApi(first: Relation, relations: Relations, { prefix, policy }: RelationsApiOptions): DoorApi {
+/** GET /_changes */
+function changesOperation(recorded: readonly string[]): ApiOperation {
+  return {
+    id: '_changes.follow',
+    summary: 'Follows the changes of several relations',
+    description: 'Needs the scope to read each of them.',
+    parameters: [
+      {
+        ...queryParameter('relation', 'The relations to follow, with commas between.', {
+          type: 'string',
+          examples: [recorded.join()],
+        }),
+        required: true,
+      },
+      ...LAST_EVENT,
+    ],
+    replies: { 200: { description: 'The changes in commit order.', content: CHANGES_CONTENT } },
+    refusals: [...STORE, ...FOLLOW, 'INVALID_PARAMETER'],
+  };
+}
+
+const CHANGES_CONTENT: Readonly<Record<string, Schema>> = {
+  'text/event-stream; charset=utf-8': text(
+    'Changes from now on, or after the event in Last-Event-ID, such as `book.created`, each with the JSON object {position, relation, type, key, row}.',
+  ),
+};
+
+const FOLLOW = [
+  'EVENTS_GONE',
+  'INVALID_EVENT_ID',
+  'TOO_MANY_STREAMS',
+] as const satisfies readonly ErrorCode[];
+
+/** The paths of several relations. The example of a batch creates a row of the first. */
+function severalApi(first: Relation, relations: Relations, { prefix, policy }: RelationsApiOptions): DoorApi {
   const { example } = rowSchemas(relations, first);
+  const recorded = [...relations.values()].filter(({ changes }) => changes).map(({ name }) => name);
   const write = { method: 'POST', path: `/${first.name}`, body: example };
   return {
     door: 'rest',
-    tag: '_batch',
-    about: 'Writes to rows of any relations in one transaction.',
+    tag: '_relations',
+    about: 'Writes to any relations in one transaction, and the changes of several.',
     refusal: { type: PROBLEM_TYPE, schema: named('RowProblem') },
     ...(policy !== undefined && accessApi(policy, '*')),
     schemas: {},
     paths: {
+      [`${prefix}/_changes`]: { get: changesOperation(recorded) },
       [`${prefix}/_batch`]: {
         post: {
           id: '_batch.write',
@@ -292,16 +329,25 @@ function listOperation(relation: Relation, rows: RowSchemas): ApiOperation {
         ),
       otherFilters(columns[0]?.name ?? ''),
       shared('RowListPrefer'),
+      ...(relation.changes ? LAST_EVENT : []),
     ],
     replies: {
       200: {
         description:
-          'A page of rows, by key unless `sort` says otherwise. NDJSON and CSV have all matching rows, by key.',
-        content: { [JSON_TYPE]: listOf(rows.shown), ...EXPORT_CONTENT },
+          'A page of rows, by key unless `sort` says otherwise. NDJSON and CSV have all matching rows, by key. An event stream has the changes of rows that match filters on their own columns.',
+        content: {
+          [JSON_TYPE]: listOf(rows.shown),
+          ...EXPORT_CONTENT,
+          ...(relation.changes && CHANGES_CONTENT),
+        },
         headers: { link: headerOf('RowLink'), 'x-total-count': headerOf('RowTotal'), ...APPLIED },
       },
     },
-    refusals: [...STORE, 'INVALID_PARAMETER', 'INVALID_CURSOR', 'LIMIT_EXCEEDED', 'SEARCH_OFF'],
+    refusals: [
+      ...STORE,
+      ...(relation.changes ? FOLLOW : (['NOT_ACCEPTABLE'] as const)),
+      ...(['INVALID_PARAMETER', 'INVALID_CURSOR', 'LIMIT_EXCEEDED', 'SEARCH_OFF'] as const),
+    ],
   };
 }
 

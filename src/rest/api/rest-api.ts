@@ -304,7 +304,7 @@ const NOT_MODIFIED: ApiReply = {
 };
 
 /** The position from which a stream of changes starts. */
-const LAST_EVENT: readonly ApiParameter[] = [
+export const LAST_EVENT: readonly ApiParameter[] = [
   header(
     'last-event-id',
     'For an event stream: the id of the last event that the client received.',

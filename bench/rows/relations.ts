@@ -1,6 +1,6 @@
 import type { HttpRequest } from '../load/load.ts';
 import { type Contender, compare, contendersOf, type Measured } from '../measure/compare.ts';
-import { checkSameAnswers } from '../measure/same-answers.ts';
+import { ask, checkSameAnswers, parsed } from '../measure/same-answers.ts';
 import { summarise } from '../measure/summary.ts';
 import type { Row } from '../row.ts';
 import { type BookServers, type Engine, newBooks, startBookServers } from '../servers/books.ts';
@@ -8,6 +8,7 @@ import type { Workbench } from '../workbench.ts';
 
 const BOOKS = 200_000;
 const LIMIT = 100;
+const BATCH = 10;
 /** The pages that are read: the first ones, and those that end with this one. */
 const PAGES = { count: 50, last: 1_000 };
 
@@ -27,6 +28,8 @@ interface Load {
   readonly connections: number;
   readonly books: number;
   readonly targets: Readonly<Record<Engine, number>>;
+  /** Number of writes in a request of Portico, if they are counted instead of requests. */
+  readonly writes?: number;
   contenders(servers: BookServers): Promise<readonly Contender[]>;
 }
 
@@ -63,6 +66,17 @@ const loads: readonly Load[] = [
     targets: { sqlite: 8, postgres: 2 },
     contenders: async (servers) => same(servers, newBooks),
   },
+  {
+    name: 'relation-batch',
+    title: 'Relations: writes in batches of 10',
+    about:
+      'POST `/_batch` with 10 new books in one transaction, 64 connections, beside as many single creates of the peer as it can do. Rate and processor time are those of a write.',
+    connections: 64,
+    books: 1,
+    targets: { sqlite: 5, postgres: 3 },
+    writes: BATCH,
+    contenders: batchContenders,
+  },
 ];
 
 /** The rows of both engines. */
@@ -77,7 +91,8 @@ export const relationRows: readonly Row[] = loads.flatMap((load) =>
       async run(bench) {
         const servers = await startBookServers(bench, engine, load.books);
         const measured = await measure(bench, load, servers);
-        const targets = { rate: { [servers.peerLabel]: load.targets[engine] }, p99: 1 };
+        const rate = { [servers.peerLabel]: load.targets[engine] };
+        const targets = load.writes === undefined ? { rate, p99: 1 } : { rate };
         return summarise({ measured, targets, name, title });
       },
     };
@@ -85,7 +100,35 @@ export const relationRows: readonly Row[] = loads.flatMap((load) =>
 );
 
 async function measure(bench: Workbench, load: Load, servers: BookServers): Promise<readonly Measured[]> {
-  return compare(bench, await load.contenders(servers), { connections: load.connections });
+  const contenders = await load.contenders(servers);
+  const measured = await compare(bench, contenders, { connections: load.connections });
+  const { writes = 1 } = load;
+  return measured.map(({ label, rounds }) => {
+    if (label !== 'Portico') return { label, rounds };
+    const ofWrites = rounds.map((round) => ({
+      ...round,
+      perSecond: round.perSecond * writes,
+      cpu: round.cpu / writes,
+    }));
+    return { label, rounds: ofWrites };
+  });
+}
+
+async function batchContenders(servers: BookServers): Promise<readonly Contender[]> {
+  const writes = newBooks.map(({ method, path, body = '' }) => ({ method, path, body: JSON.parse(body) }));
+  const batches = Array.from({ length: writes.length / BATCH }, (_, i): HttpRequest => {
+    const body = JSON.stringify({ writes: writes.slice(i * BATCH, (i + 1) * BATCH) });
+    return { method: 'POST', path: '/_batch', headers: { 'content-type': 'application/json' }, body };
+  });
+  const [first = get('')] = batches;
+  const answer = await ask(servers.portico, first);
+  const { results = [] } = Object(parsed(answer));
+  if (results.length !== BATCH || results.some(({ status }: { status: number }) => status !== 201))
+    throw new Error(`A batch was answered with ${answer.text.slice(0, 500)}`);
+  return [
+    { label: 'Portico', server: servers.portico, requests: batches },
+    { label: servers.peerLabel, server: servers.peer, requests: newBooks },
+  ];
 }
 
 /** Both servers with the same requests, to which they answer alike. */

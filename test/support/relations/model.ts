@@ -128,12 +128,17 @@ export class Model {
       rows.splice(rows.indexOf(each.row), 1);
       this.changes.push({ relation: each.name, type: 'deleted', row: each.row });
     }
+    /** Rows that refer by several references are replaced as often. */
+    const replaced = new Map<ModelRow, ModelRow>();
     for (const each of removed) {
       for (const { other, found, reference } of this.#referring(each.name, each.row, 'null')) {
-        this.#replace(other, found, {
-          ...found,
+        const before = replaced.get(found) ?? found;
+        const after = {
+          ...before,
           ...Object.fromEntries(reference.columns.map((column) => [column, null])),
-        });
+        };
+        this.#replace(other, before, after);
+        replaced.set(found, after);
       }
     }
     return { is: 'done', row };

@@ -117,7 +117,7 @@ export function writeCursor(key: Uint8Array, list: string, position: CursorPosit
 }
 
 /** Reads a cursor that `writeCursor` made for the same list. Throws HttpProblem for any other text. */
-export function readCursor(key: Uint8Array, list: string, cursor: string): CursorPosition {
+function readCursor(key: Uint8Array, list: string, cursor: string): CursorPosition {
   const bytes = Buffer.from(cursor, 'base64url');
   const payload = bytes.subarray(SIGNATURE);
   const isOurs =
@@ -320,7 +320,7 @@ export function countUsers(lists: UserLists, asked: ListParameters): MaybePromis
 }
 
 /** The cursors around a page of a list that began at a position. */
-export function around(
+function around(
   key: Uint8Array,
   list: string,
   at: CursorPosition | undefined,

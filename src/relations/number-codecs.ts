@@ -122,8 +122,8 @@ export function decimalCodec({ precision, scale, min, max }: DecimalType): Codec
     sqlite: storage({
       type: SQLITE_INT64,
       bind: (value) => scaled(value as string),
-      select: (column) => `CAST(${column} AS TEXT)`,
-      read: (stored) => decimalText(BigInt(stored as string), scale),
+      select: (column) => (precision <= EXACT_DIGITS ? column : `CAST(${column} AS TEXT)`),
+      read: (stored) => withPoint(String(stored), scale),
       json: sqliteText,
     }),
     postgres: storage({
@@ -139,10 +139,13 @@ function scaled(text: string): bigint {
   return BigInt(text.replace('.', ''));
 }
 
-function decimalText(value: bigint, scale: number): string {
-  const digits = String(value < 0n ? -value : value).padStart(scale + 1, '0');
-  const sign = value < 0n ? '-' : '';
-  if (scale === 0) return `${sign}${digits}`;
+const decimalText = (value: bigint, scale: number) => withPoint(String(value), scale);
+
+/** A number in digits, the last `scale` of which stand behind the point. */
+function withPoint(number: string, scale: number): string {
+  if (scale === 0) return number;
+  const sign = number.startsWith('-') ? '-' : '';
+  const digits = number.slice(sign.length).padStart(scale + 1, '0');
   return `${sign}${digits.slice(0, -scale)}.${digits.slice(-scale)}`;
 }
 

@@ -117,7 +117,7 @@ export function totalHeaders(total: number): Readonly<Record<string, string>> {
 }
 
 /** Links to the next, previous and first page (RFC 8288). */
-export function linksOf(
+function linksOf(
   { given }: Pick<ListParameters, 'given'>,
   { isFirst, next, prev }: Pick<UserPageAround, 'isFirst' | 'next' | 'prev'>,
   path: string,

@@ -1,14 +1,23 @@
+import { hash } from 'node:crypto';
 import { HttpProblem, type Reply, type RequestContext } from '@portico/transport';
+import { GenerationalCache } from '../core/generational-cache.ts';
 import { preferences } from '../core/negotiation.ts';
 import { type MaybePromise, whenReady } from '../core/scheduler.ts';
 import { codecOf } from '../relations/codecs.ts';
-import { around, readCursor, type SortKeys } from '../relations/lists.ts';
 import type { Value } from '../relations/relation.ts';
 import type { Relations } from '../relations/rows/conditions.ts';
-import { type RowListParameters, readRowList, UnindexedListError } from '../relations/rows/row-lists.ts';
-import { RowFormat, type RowStore } from '../relations/rows/rows.ts';
-import { linksOf, totalHeaders } from './lists.ts';
-import { json } from './messages.ts';
+import { RowCursors, type RowKeys, type RowPosition } from '../relations/rows/cursors.ts';
+import {
+  CountLimitError,
+  type RowListParameters,
+  type RowOrder,
+  type RowPage,
+  readRowList,
+  UnindexedListError,
+} from '../relations/rows/row-lists.ts';
+import type { RowStore } from '../relations/rows/rows.ts';
+import { totalHeaders } from './lists.ts';
+import { json, notModified } from './messages.ts';
 
 /** What lists of relations need of the service. */
 export interface RelationListOptions {
@@ -18,8 +27,37 @@ export interface RelationListOptions {
   readonly relations: Relations;
   /** The body of a page, given the array of its rows. Default: the array. */
   readonly frame?: (rows: string) => string;
+  /** The lists that requests asked for lately, by relation and query; bounded in bytes. */
+  readonly lists: GenerationalCache<AskedList>;
+  readonly cursors: RowCursors;
   /** The key of the database that signs cursors. */
   cursorKey(): MaybePromise<Uint8Array>;
+}
+
+/** A list as a query asks for it. */
+interface AskedList {
+  readonly asked: RowListParameters;
+  /** What tells the list from others; its pages may differ in columns and length. */
+  readonly name: string;
+  /** The address of its first page, and how that of the others begins. */
+  readonly first: string;
+  readonly others: string;
+  readonly readers: readonly SortReader[];
+}
+
+/** Between the values of a column and the texts of cursors. */
+interface SortReader {
+  text(value: Value): string | null;
+  value(text: string | null): Value;
+}
+
+/** Size of an asked list in bytes, at most, for each character of its query. */
+const BYTES_PER_CHARACTER = 64;
+const BYTES_PER_LIST = 4_096;
+
+/** The caches that all lists of a door share. */
+export function listCaches(): Pick<RelationListOptions, 'lists' | 'cursors'> {
+  return { lists: new GenerationalCache(4 * 1024 * 1024), cursors: new RowCursors() };
 }
 
 /** Answers requests for pages of a relation. */
@@ -33,76 +71,141 @@ export function listOf(
 
 class RelationList {
   readonly #store: RowStore;
-  readonly #format: RowFormat;
   readonly #options: RelationListOptions;
+  readonly #path: string;
 
   constructor(store: RowStore, options: RelationListOptions) {
     this.#store = store;
-    this.#format = new RowFormat(store.relation);
     this.#options = options;
+    this.#path = `${options.prefix}/${store.relation.name}`;
   }
 
   /** GET /books */
   answer(ctx: RequestContext): MaybePromise<Reply> {
-    const { relations, cursorKey, prefix, frame } = this.#options;
-    const { relation, lists } = this.#store;
-    const prefers = preferences(ctx);
-    const asked = readRowList(relations, relation, ctx.query, prefers.get('handling') === 'lenient');
-    // What a page shows and how long it is may change from page to page.
-    const list = JSON.stringify([
-      relation.name,
-      ...asked.given.filter(([name]) => name !== 'limit' && name !== 'fields'),
-    ]);
+    const prefers = ctx.headers.prefer === undefined ? undefined : preferences(ctx);
+    const isLenient = prefers?.get('handling') === 'lenient';
+    const [list, cursor] = this.#listOf(ctx, isLenient);
+    const { cursorKey, cursors } = this.#options;
+    const frame = ({ json: rows }: RowPage) => this.#options.frame?.(`[${rows}]`) ?? `[${rows}]`;
     return whenReady(cursorKey(), (key) => {
-      const at = asked.cursor === undefined ? undefined : readCursor(key, list, asked.cursor);
-      const next = at && this.#sortValues(asked, at.next);
-      const page = explained(() => lists.page({ ...asked, next, backwards: at?.backwards ?? false }));
-      return whenReady(page, (found) => {
-        const first = found.first && this.#sortTexts(asked, found.first);
-        const last = found.last && this.#sortTexts(asked, found.last);
-        const link = linksOf(
-          asked,
-          around(key, list, at, { ...found, first, last }),
-          `${prefix}/${relation.name}`,
-        );
-        const headers = link === '' ? {} : { link };
-        const rows = `[${found.rows.map((values) => this.#format.json(values, asked.fields)).join()}]`;
-        const body = frame === undefined ? rows : frame(rows);
-        if (prefers.get('count') !== 'exact') return json(body, 200, headers);
-        const counted = explained(() => lists.count(asked.where));
-        return whenReady(counted, (total) => json(body, 200, { ...headers, ...totalHeaders(total) }));
+      const at = cursor === undefined ? undefined : cursors.read(key, list.name, cursor);
+      return whenReady(this.#page(list, at), (page) => {
+        const link = this.#links(key, list, at, page);
+        if (prefers?.get('count') !== 'exact') return replyOf(ctx, frame(page), link, undefined);
+        const counted = explained(() => this.#store.lists.count(list.asked.where));
+        return whenReady(counted, (total) => replyOf(ctx, frame(page), link, total));
       });
     });
   }
 
-  /** The values by which a row is sorted, as texts of a cursor. */
-  #sortTexts({ order }: RowListParameters, values: readonly Value[]): SortKeys {
-    return values.map((value, i) => {
-      const type = order[i]?.column.type;
-      return value === null || type === undefined ? null : codecOf(type).formatText(value);
-    });
+  /** The list that a request asks for, and the cursor of the page. Throws HttpProblem. */
+  #listOf(ctx: RequestContext, isLenient: boolean): readonly [AskedList, string | undefined] {
+    const { lists, relations } = this.#options;
+    const { relation } = this.#store;
+    const [query, cursor] = withoutCursor(ctx.target);
+    const kept = `${relation.name}?${query}`;
+    const known = isLenient ? undefined : lists.get(kept);
+    if (known !== undefined) return [known, cursor];
+    const asked = readRowList(relations, relation, ctx.query, isLenient);
+    const parameters = new URLSearchParams(asked.given as [string, string][]).toString();
+    const first = parameters === '' ? this.#path : `${this.#path}?${parameters}`;
+    const list: AskedList = {
+      asked,
+      name: JSON.stringify([
+        relation.name,
+        ...asked.given.filter(([name]) => name !== 'limit' && name !== 'fields'),
+      ]),
+      first,
+      others: `${first}${parameters === '' ? '?' : '&'}cursor=`,
+      readers: asked.order.map(sortReader),
+    };
+    // Another query could hide a second cursor, which is refused.
+    if (!isLenient && asked.cursor === cursor)
+      lists.set(kept, list, BYTES_PER_LIST + BYTES_PER_CHARACTER * kept.length);
+    return [list, asked.cursor];
   }
 
-  /** The reverse of `#sortTexts`. */
-  #sortValues({ order }: RowListParameters, texts: SortKeys): readonly Value[] {
-    return order.map(({ column }, i) => {
-      const text = texts[i] ?? null;
-      const parsed = text === null ? { value: null } : codecOf(column.type).parseText(String(text));
-      return 'value' in parsed ? parsed.value : null;
-    });
+  #page({ asked, readers }: AskedList, at: RowPosition | undefined): MaybePromise<RowPage> {
+    const next = at && readers.map(({ value }, i) => value(at.next[i] ?? null));
+    return explained(() =>
+      this.#store.lists.page({ shape: asked, limit: asked.limit, next, backwards: at?.backwards ?? false }),
+    );
+  }
+
+  /** Links to the next, previous and first page (RFC 8288); empty if the list is one page. */
+  #links(
+    key: Uint8Array,
+    { name, first: start, others, readers }: AskedList,
+    at: RowPosition | undefined,
+    { first, last, more }: RowPage,
+  ): string {
+    const backwards = at?.backwards ?? false;
+    const hasNext = last !== undefined && (backwards || more);
+    const hasPrev = first !== undefined && at !== undefined && (!backwards || more);
+    let links = '';
+    if (hasNext || hasPrev) {
+      const texts = (values: readonly Value[] = []): RowKeys =>
+        readers.map(({ text }, i) => text(values[i] ?? null));
+      const { next, prev } = this.#options.cursors.write(key, name, texts(first), texts(last));
+      if (hasNext) links = `<${others}${next}>; rel="next"`;
+      if (hasPrev) links += `${links === '' ? '' : ', '}<${others}${prev}>; rel="prev"`;
+    }
+    return at === undefined ? links : `${links}${links === '' ? '' : ', '}<${start}>; rel="first"`;
   }
 }
 
-/** Turns an UnindexedListError into a refusal that says what to declare. */
+/** The query of a target without the cursor at its end, and the cursor. */
+function withoutCursor(target: string): readonly [query: string, cursor: string | undefined] {
+  const start = target.indexOf('?') + 1;
+  if (start === 0) return ['', undefined];
+  const at = target.lastIndexOf('cursor=');
+  const cursor = target.slice(at + 'cursor='.length);
+  const isLast = at === start || (at > start && target[at - 1] === '&');
+  if (!isLast || !/^[\w-]*$/.test(cursor)) return [target.slice(start), undefined];
+  return [target.slice(start, Math.max(start, at - 1)), cursor];
+}
+
+function sortReader({ column }: RowOrder): SortReader {
+  const { formatText, parseText } = codecOf(column.type);
+  return {
+    text: (value) => (value === null ? null : formatText(value)),
+    value(text) {
+      const parsed = text === null ? { value: null } : parseText(text);
+      return 'value' in parsed ? parsed.value : null;
+    },
+  };
+}
+
+/** The tag of a page is a digest of what it shows, with its links and the number of rows. */
+function replyOf(ctx: RequestContext, body: string, link: string, total: number | undefined): Reply {
+  const around = `${link.includes('"next"') ? 'n' : ''}${link.includes('"prev"') ? 'p' : ''}${total ?? ''}`;
+  const etag = `"${hash('sha1', body, 'base64url')}${around === '' ? '' : `.${around}`}"`;
+  if (ctx.headers['if-none-match'] !== undefined) {
+    const known = notModified(ctx, { etag, changed: 0 });
+    if (known !== undefined) return known;
+  }
+  const headers = link === '' ? { etag, ...NO_CACHE } : { link, etag, ...NO_CACHE };
+  return json(body, 200, total === undefined ? headers : { ...headers, ...totalHeaders(total) });
+}
+
+const NO_CACHE = { 'cache-control': 'no-cache' } as const;
+
+/** Turns the errors of lists into refusals that say what to do. */
 export function explained<T>(read: () => MaybePromise<T>): MaybePromise<T> {
   const refuse = (error: unknown): never => {
+    if (error instanceof CountLimitError) {
+      const rows = error.limit.toLocaleString('en-US');
+      const message = `count=exact looks at ${rows} rows of ${error.relation} at most (scan); add a narrower filter that an index serves`;
+      throw new HttpProblem(400, 'LIMIT_EXCEEDED', message);
+    }
     if (!(error instanceof UnindexedListError)) throw error;
     const { relation, index } = error;
     const line = `indexes: [[${index.map((column) => `'${column}'`).join(', ')}]]`;
+    const remedy = index.length === 0 ? 'Add a narrower filter' : `Add to its declaration: ${line}`;
     throw new HttpProblem(
       400,
       'SEARCH_OFF',
-      `More than 10,000 rows of ${relation} would have to be looked at. Add to its declaration: ${line}`,
+      `More than 10,000 rows of ${relation} would have to be looked at. ${remedy}`,
     );
   };
   try {

@@ -92,6 +92,7 @@ export const rest: FastifyPluginAsync<RestOptions> = async (
           ...imports,
           prefix: app.prefix,
           relations: listed,
+          ...(await import('./relation-lists.ts')).listCaches(),
           cursorKey,
           requireIfMatch,
           idempotencyHours,
@@ -120,6 +121,7 @@ export const rest: FastifyPluginAsync<RestOptions> = async (
       import('./relations.ts'),
       import('./relations/relation-changes.ts'),
     ]);
+    const { listCaches } = await import('./relation-lists.ts');
     const options = {
       prefix: app.prefix,
       requireIfMatch,
@@ -136,6 +138,7 @@ export const rest: FastifyPluginAsync<RestOptions> = async (
         cors,
       }),
       cursorKey,
+      ...listCaches(),
     };
     const { batchEndpoint } = await import('./relations/batch.ts');
     const batch = batchEndpoint(relations, options);

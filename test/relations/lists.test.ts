@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { type RelationDoor, relationDoors } from '../support/relations/relation-door.ts';
-import { LIBRARY, SPECIMENS } from '../support/relations/relations.ts';
+import { column, LIBRARY, relation, SPECIMENS } from '../support/relations/relations.ts';
 
 interface Book {
   readonly id: number;
@@ -229,6 +229,76 @@ for (const [engine, open] of Object.entries(relationDoors)) {
       assert.equal((await door.get('/books?titel=x', { prefer: 'handling=lenient' })).status, 200);
       const json = await door.get('/specimens?data=1');
       assert.match(json.body.detail, /which is JSON/);
+      const inTree = await door.get(`/specimens?${query({ where: '{"data": {"a": 1}}' })}`);
+      assert.match(inTree.body.detail, /which is JSON/);
+      const bytes = await door.get('/specimens?sort=raw');
+      assert.equal(bytes.body.detail, '"sort" cannot sort by "raw", a column of bytes');
+      for (const test of ['{"isNull": true}', '{"eq": null}', 'null'])
+        assert.equal((await door.get(`/specimens?${query({ where: `{"data": ${test}}` })}`)).text, '[]');
+    });
+
+    test('a page has a tag that changes with what it shows, and a client that knows it gets a 304', async () => {
+      await using door = await open(LIBRARY);
+      await fill(door);
+      const path = '/books?limit=5&sort=-pages';
+      const page = await door.get(path);
+      const etag = page.headers.get('etag') ?? '';
+      assert.match(etag, /^"[\w-]{27}\.n"$/);
+      assert.equal(page.headers.get('cache-control'), 'no-cache');
+      const known = await door.get(path, { 'if-none-match': `"other", ${etag}` });
+      assert.deepEqual([known.status, known.text, known.headers.get('etag')], [304, '', etag]);
+      const dated = await door.get(path, { 'if-modified-since': new Date(Date.now() + 1e6).toUTCString() });
+      assert.equal(dated.status, 200, 'a page has no date');
+      const head = await door.send('HEAD', path);
+      assert.deepEqual(
+        [head.status, head.text, head.headers.get('etag'), head.headers.get('content-length')],
+        [200, '', etag, String(Buffer.byteLength(page.text))],
+      );
+      const [{ id }] = page.body;
+      await door.send('PATCH', `/books/${id}`, { title: 'changed' });
+      const changed = await door.get(path, { 'if-none-match': etag });
+      assert.equal(changed.status, 200);
+      assert.notEqual(changed.headers.get('etag'), etag);
+      const whole = await door.get('/books?limit=60');
+      await door.send('POST', '/books', { title: 'behind it', pages: 1, price: '1.00', author_id: 1 });
+      const more = await door.get('/books?limit=60', { 'if-none-match': whole.headers.get('etag') ?? '' });
+      assert.equal(more.status, 200, 'the same rows, but now with a page behind them');
+      assert.equal(more.text, whole.text);
+    });
+
+    test('a page of large rows ends early, and the next one goes on', async () => {
+      const text = { kind: 'text', max: 60_000, fold: false } as const;
+      await using door = await open([
+        relation('letters', {
+          columns: [
+            column('id', { kind: 'serial', open: false }),
+            column('body', text),
+            column('other', text, { nullable: true }),
+          ],
+        }),
+      ]);
+      const bodies = Array.from({ length: 90 }, (_, i) => ({
+        body: `${i}`.padEnd(i === 40 ? 9 : 50_000, 'x'),
+      }));
+      for (const part of [
+        bodies.slice(0, 15),
+        bodies.slice(15, 30),
+        bodies.slice(30, 45),
+        bodies.slice(45, 60),
+      ])
+        assert.equal((await door.send('POST', '/letters', part)).status, 201);
+      for (const sort of ['id', '-other']) {
+        const seen: string[] = [];
+        for (let next: string | undefined = `/letters?limit=1000&sort=${sort}`; next !== undefined; ) {
+          const page = await door.get(next);
+          assert.equal(page.status, 200, page.text.slice(0, 200));
+          assert.ok(page.body.length > 0 && page.text.length < 1.2 * 1024 ** 2);
+          seen.push(...page.body.map(({ body }: { body: string }) => body));
+          next = page.links.next;
+        }
+        const expected = bodies.slice(0, 60).map(({ body }) => body);
+        assert.deepEqual(seen, sort === 'id' ? expected : expected.toReversed());
+      }
     });
 
     test('a cursor is good for its list only', async () => {
@@ -260,6 +330,13 @@ for (const [engine, open] of Object.entries(relationDoors)) {
              INSERT INTO books ${columns} SELECT ${values} FROM s`
           : `INSERT INTO books ${columns} SELECT ${values} FROM generate_series(1, 21000) AS s (n)`,
       );
+      await door.send('POST', '/authors', { name: 'c' });
+      await door.run('UPDATE books SET author_id = 3 WHERE id % 7000 = 2');
+      await door.send(
+        'POST',
+        '/loans',
+        [1, 3, 5, 7].map((book_id) => ({ book_id, reader: 'ann' })),
+      );
       for (const [parameters, line] of [
         ['pages=3', "indexes: [['pages', 'id']]"],
         ['sort=-pages', "indexes: [['pages', 'id']]"],
@@ -270,11 +347,18 @@ for (const [engine, open] of Object.entries(relationDoors)) {
         assert.deepEqual([refused.status, refused.body.code], [400, 'SEARCH_OFF'], parameters);
         assert.ok(refused.body.detail.endsWith(`Add to its declaration: ${line}`), refused.body.detail);
       }
+      const crossing = await door.get('/books?author.name:prefix=a');
+      assert.deepEqual([crossing.status, crossing.body.code], [400, 'SEARCH_OFF']);
+      assert.match(crossing.body.detail, /Add a narrower filter$/);
       for (const parameters of [
         'sort=-published',
         'author_id=2',
         'author_id=1&sort=title',
         'id:gt=20000&pages=3',
+        // Few rows of the other relation lead to few rows.
+        'author.name=c&sort=pages',
+        'loans.reader=ann&sort=-title',
+        'loans.reader=ann&author.name=b',
       ]) {
         const page = await door.get(`/books?limit=3&${parameters}`);
         assert.deepEqual([page.status, page.body.length], [200, 3], `${parameters}: ${page.text}`);

@@ -139,7 +139,8 @@ export class ConditionReader {
 
   #readColumn(column: Column, given: unknown): Condition {
     if (given === null) return { is: 'null', column, isNull: true };
-    if (typeof given !== 'object' || Array.isArray(given) || column.type.kind === 'json')
+    const isTest = column.type.kind !== 'json' || Object.keys(Object(given)).every(isNullTest);
+    if (typeof given !== 'object' || Array.isArray(given) || !isTest)
       return { is: 'eq', column, value: this.#valueOf(column, codecOf(column.type).parse(given)) };
     const all = Object.entries(given).map(([test, value]): Condition => {
       this.#count();
@@ -246,6 +247,8 @@ function anyOf(column: Column, values: readonly Exclude<Value, null>[]): Conditi
 
 const TESTS = ['not', 'lt', 'lte', 'gt', 'gte', 'prefix', 'contains', 'null'] as const;
 const TREE_TESTS = ['eq', 'ne', 'in', 'lt', 'lte', 'gt', 'gte', 'prefix', 'contains', 'isNull'] as const;
+/** The only tests of documents: whether there is one. */
+const isNullTest = (name: string) => name === 'isNull' || name === 'eq' || name === 'ne';
 const QUANTIFIERS: readonly string[] = ['some', 'none', 'every'];
 
 function quantifiersOf(given: unknown): readonly (readonly ['some' | 'none' | 'every', unknown])[] {

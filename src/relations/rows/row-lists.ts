@@ -27,8 +27,15 @@ export interface RowSelection {
   readonly order: readonly RowOrder[];
 }
 
-/** A page of a list. */
-export interface RowPageRequest extends RowSelection {
+/** The rows of a list, and which of their columns a page shows. */
+export interface RowListShape extends RowSelection {
+  /** The indexes of the columns to show; undefined for all. */
+  readonly fields: readonly number[] | undefined;
+}
+
+/** A page of a list. What a list reads is kept with `shape`, so it must be the same object for all pages. */
+export interface RowPageRequest {
+  readonly shape: RowListShape;
   readonly limit: number;
   /** The values by which the neighbouring row is sorted: the one before the page, or after it if `backwards`. */
   readonly next: readonly Value[] | undefined;
@@ -37,7 +44,9 @@ export interface RowPageRequest extends RowSelection {
 
 /** Rows of a list, always in its order. */
 export interface RowPage {
-  readonly rows: readonly (readonly Value[])[];
+  /** JSON objects with commas between. */
+  readonly json: string;
+  readonly count: number;
   /** The values by which the first and the last row are sorted; undefined for a page without rows. */
   readonly first: readonly Value[] | undefined;
   readonly last: readonly Value[] | undefined;
@@ -45,7 +54,7 @@ export interface RowPage {
   readonly more: boolean;
 }
 
-/** A page would have to examine more rows than it may; `index` is what would serve it. */
+/** A page would have to examine more rows than it may; `index` is what would serve it, empty if none would. */
 export class UnindexedListError extends Error {
   override readonly name = 'UnindexedListError';
   readonly relation: string;
@@ -58,19 +67,31 @@ export class UnindexedListError extends Error {
   }
 }
 
+/** The rows of a relation cannot be counted without looking at more of them than allowed. */
+export class CountLimitError extends Error {
+  override readonly name = 'CountLimitError';
+  readonly relation: string;
+  /** How many rows may be looked at. */
+  readonly limit: number;
+
+  constructor(relation: string, limit: number) {
+    super('Too many rows to count');
+    this.relation = relation;
+    this.limit = limit;
+  }
+}
+
 /** Lists of the rows of a relation. All methods fail with StoreUnavailableError. */
 export interface RowLists {
   /** Fails with UnindexedListError. */
   page(request: RowPageRequest): MaybePromise<RowPage>;
-  /** The number of rows that meet a condition. */
+  /** The number of rows that meet a condition. Fails with UnindexedListError or CountLimitError. */
   count(where: Condition): Promise<number>;
 }
 
 /** The parsed parameters of a list. */
-export interface RowListParameters extends RowSelection {
+export interface RowListParameters extends RowListShape {
   readonly limit: number;
-  /** The indexes of the columns to show; undefined for all. */
-  readonly fields: readonly number[] | undefined;
   readonly cursor: string | undefined;
   /** The accepted parameters as they were given, without the cursor. */
   readonly given: readonly (readonly [name: string, value: string])[];
@@ -171,8 +192,12 @@ function readSort(relations: Relations, relation: Relation, text: string): reado
       at = target.relation;
     }
     const column = at.columns.find((each) => each.name === last);
-    if (column === undefined || column.type.kind === 'json' || column.type.kind === 'bytes') {
-      const names = at.columns.map(({ name }) => name);
+    if (column !== undefined && !isSorted(column)) {
+      const message = `"sort" cannot sort by ${quote(last)}, a column of ${column.type.kind}`;
+      throw invalidParameter('sort', message);
+    }
+    if (column === undefined) {
+      const names = at.columns.filter(isSorted).map(({ name }) => name);
       throw invalidParameter(
         'sort',
         `"sort" takes columns with commas between and "-" for descending, not ${quote(last)}${didYouMean(last, names)}`,
@@ -184,6 +209,11 @@ function readSort(relations: Relations, relation: Relation, text: string): reado
   if (new Set(names).size < names.length)
     throw invalidParameter('sort', '"sort" takes each column at most once');
   return withKey(relation, order);
+}
+
+/** Whether the values of a column have an order. */
+function isSorted({ type }: Column): boolean {
+  return type.kind !== 'json' && type.kind !== 'bytes';
 }
 
 /** The dotted name of a column in an order. */

@@ -1,6 +1,7 @@
 import { folded } from '../../core/text.ts';
 import type { Column, Relation } from '../../relations/relation.ts';
 import type { Condition } from '../../relations/rows/conditions.ts';
+import type { RowOrder, RowSelection } from '../../relations/rows/row-lists.ts';
 import { type Bound, name, type RowDialect } from './row-sql.ts';
 
 /** The last code point of Unicode: no text with a prefix sorts after the prefix followed by it. */
@@ -70,6 +71,11 @@ export class ConditionWriter {
     return ++this.#parameters;
   }
 
+  /** An alias that no other table of the statement has. */
+  alias(): string {
+    return `x${++this.#aliases}`;
+  }
+
   /** The SQL of a condition on the rows of a table by its alias; null stands for false. */
   write(condition: Condition, alias: string): string {
     switch (condition.is) {
@@ -126,7 +132,7 @@ export class ConditionWriter {
     alias: string,
     inside: (text: string) => string,
   ): string {
-    const other = `x${++this.#aliases}`;
+    const other = this.alias();
     const pairs = on.map(([here, there]) => `${other}.${name(there)} = ${alias}.${name(here)}`);
     const where = [...pairs, inside(this.write(condition, other))].join(' AND ');
     return `EXISTS (SELECT 1 FROM ${name(relation.table)} AS ${other} WHERE ${where})`;
@@ -145,11 +151,210 @@ interface Index {
 }
 
 /** The indexes of a relation; its references have one each. */
-export function indexesOf({ key, unique, indexes, references }: Relation): readonly Index[] {
+function indexesOf({ key, unique, indexes, references }: Relation): readonly Index[] {
   return [
     { columns: key, isUnique: true },
     ...unique.map((columns) => ({ columns, isUnique: true })),
     ...indexes.map((columns) => ({ columns, isUnique: false })),
     ...references.map(({ columns }) => ({ columns, isUnique: false })),
   ];
+}
+
+/** Maximum number of rows to filter and sort for one page: a few milliseconds of work. */
+export const MAX_MATCHES = 10_000;
+/** Maximum number of seeks that are tried for a list. */
+const MAX_TRIES = 30;
+
+type Crossing = Extract<Condition, { readonly on: unknown }>;
+
+/** What finds few of a relation's rows by an index, so that they can be filtered and sorted. */
+export type Seek =
+  | { readonly by: 'conditions'; readonly all: readonly Condition[] }
+  /** Few rows of another relation lead to them. */
+  | { readonly by: 'crossing'; readonly crossing: Crossing; readonly inner: Seek };
+
+const RANGES: ReadonlySet<string> = new Set(['lt', 'lte', 'gt', 'gte', 'prefix']);
+
+/** The columns of which only rows with one value match. */
+function fixedColumns(conditions: readonly Condition[]): ReadonlySet<string> {
+  const found = conditions.flatMap((each): readonly Column[] =>
+    each.is === 'eq' || (each.is === 'null' && each.isNull) ? [each.column] : [],
+  );
+  return new Set(found.map((column) => column.name));
+}
+
+/** Whether one index yields the rows of a list in order, at the same cost for every page. */
+export function isWalk(relation: Relation, { where, order }: RowSelection): boolean {
+  const conditions = conjuncts(where);
+  const fixed = fixedColumns(conditions);
+  const equal = fixedColumns(conditions.filter(({ is }) => is === 'eq'));
+  const [first] = order;
+  const rest = order.filter(({ path, column }) => path.length > 0 || !fixed.has(column.name));
+  // Nulls come last in both directions, which an index does not have behind its first column.
+  if (rest.some(({ path, column }, i) => path.length > 0 || (i > 0 && column.nullable))) return false;
+  const isOneWay = rest.every(({ descending }) => descending === rest[0]?.descending);
+  return indexesOf(relation).some(({ columns, isUnique }) => {
+    const leading = columns.findIndex((column) => !fixed.has(column));
+    const used = leading === -1 ? columns : columns.slice(0, leading);
+    const covered = conditions.every((each) => {
+      if (!('column' in each)) return false;
+      if (each.is === 'eq' || (each.is === 'null' && each.isNull)) return used.includes(each.column.name);
+      const isRange =
+        RANGES.has(each.is) && each.column.name === (rest[0]?.column.name ?? first?.column.name);
+      return isRange && columns[used.length] === each.column.name;
+    });
+    if (!covered) return false;
+    if (isUnique && columns.every((column) => equal.has(column))) return true;
+    const remaining = columns.slice(used.length);
+    const unserved = rest.slice(remaining.length);
+    const inOrder = remaining.every((column, i) => rest[i] === undefined || rest[i].column.name === column);
+    if (!inOrder || !isOneWay) return false;
+    // Every index ends with the key.
+    return unserved.every(({ column }) => relation.key.includes(column.name));
+  });
+}
+
+/**
+ * Finds a seek for a condition; undefined if no index finds few enough rows. `isFew` says whether a seek finds
+ * at most `MAX_MATCHES` rows.
+ */
+export async function findSeek(
+  relation: Relation,
+  where: Condition,
+  isFew: (relation: Relation, seek: Seek) => Promise<boolean>,
+): Promise<Seek | undefined> {
+  let tries = 0;
+  const isServed = async (at: Relation, seek: Seek) => tries++ < MAX_TRIES && (await isFew(at, seek));
+
+  async function find(at: Relation, condition: Condition): Promise<Seek | undefined> {
+    const conditions = conjuncts(condition);
+    for (const all of [...indexed(at, conditions), []]) {
+      const seek: Seek = { by: 'conditions', all };
+      if (await isServed(at, seek)) return seek;
+    }
+    for (const crossing of conditions) {
+      if (crossing.is !== 'some' || !isIndexed(at, here(crossing))) continue;
+      const inner = await find(crossing.relation, crossing.condition);
+      if (inner === undefined) continue;
+      const seek: Seek = { by: 'crossing', crossing, inner };
+      if (await isServed(at, seek)) return seek;
+    }
+    return undefined;
+  }
+
+  return find(relation, where);
+}
+
+/** The conditions that each index serves, most of them first. */
+function indexed(relation: Relation, conditions: readonly Condition[]): readonly (readonly Condition[])[] {
+  const fixed = fixedColumns(conditions);
+  const found = indexesOf(relation).map(({ columns }) => {
+    const leading = columns.findIndex((column) => !fixed.has(column));
+    const used = new Set(leading === -1 ? columns : columns.slice(0, leading));
+    const next = columns[used.size];
+    return conditions.filter((each) => {
+      if (!('column' in each)) return false;
+      if (each.is === 'eq' || (each.is === 'null' && each.isNull)) return used.has(each.column.name);
+      return each.column.name === next && (RANGES.has(each.is) || each.is === 'in');
+    });
+  });
+  return found.filter(({ length }) => length > 0).toSorted((a, b) => b.length - a.length);
+}
+
+/** The conditions that the best index serves, and whether they are all. */
+export function bestIndexed(
+  relation: Relation,
+  where: Condition,
+): { readonly seek: Seek; readonly isWhole: boolean } {
+  const conditions = conjuncts(where);
+  const [all = []] = indexed(relation, conditions);
+  return { seek: { by: 'conditions', all }, isWhole: all.length === conditions.length };
+}
+
+const here = ({ on }: Crossing) => on.map(([column]) => column);
+
+/** Whether the first columns of an index are these. */
+function isIndexed(relation: Relation, columns: readonly string[]): boolean {
+  return indexesOf(relation).some((index) =>
+    columns.every((column) => index.columns.slice(0, columns.length).includes(column)),
+  );
+}
+
+/** The conditions of a list that its seek leaves. */
+export function unsought(where: Condition, seek: Seek): Condition {
+  const sought: readonly Condition[] = seek.by === 'crossing' ? [seek.crossing] : seek.all;
+  return { is: 'and', all: conjuncts(where).filter((each) => !sought.includes(each)) };
+}
+
+/** The shape of a seek; appends its values like `conditionShape`. */
+export function seekShape(seek: Seek, dialect: RowDialect, values: Bound[]): string {
+  if (seek.by === 'conditions') return conditionShape({ is: 'and', all: seek.all }, dialect, values);
+  const { crossing, inner } = seek;
+  const found = seekShape(inner, dialect, values);
+  const rest = conditionShape(unsought(crossing.condition, inner), dialect, values);
+  return `by ${crossing.relation.name} ${crossing.on.flat().join(' ')}(${found} ${rest})`;
+}
+
+/**
+ * Writes the rows that a seek finds as a table of a FROM clause: all their columns, or `selected`. What leads to them
+ * stands first in a CROSS JOIN, which SQLite does not reorder: it would rather look at all rows.
+ */
+export function foundBy(
+  { table }: Pick<Relation, 'table'>,
+  seek: Seek,
+  writer: ConditionWriter,
+  { selected, limit = MAX_MATCHES }: { readonly selected?: string; readonly limit?: number } = {},
+): string {
+  const alias = writer.alias();
+  const columns = selected ?? `${alias}.*`;
+  if (seek.by === 'conditions') {
+    const where = writer.write({ is: 'and', all: seek.all }, alias);
+    return `(SELECT ${columns} FROM ${name(table)} AS ${alias} WHERE ${where} LIMIT ${limit})`;
+  }
+  const { crossing, inner } = seek;
+  const found = foundBy(crossing.relation, inner, writer);
+  const [other, few] = [writer.alias(), writer.alias()];
+  const rest = writer.write(unsought(crossing.condition, inner), other);
+  const there = crossing.on.map(([, column]) => `${other}.${name(column)}`).join(', ');
+  const pairs = crossing.on.map(([own, column]) => `${alias}.${name(own)} = ${few}.${name(column)}`);
+  const leading = `(SELECT DISTINCT ${there} FROM ${found} AS ${other} WHERE ${rest}) AS ${few}`;
+  return `(SELECT ${columns} FROM ${leading} CROSS JOIN ${name(table)} AS ${alias} WHERE ${pairs.join(' AND ')} LIMIT ${limit})`;
+}
+
+/** The index that would serve a list; empty if none would. */
+export function wantedIndex({ key }: Relation, { where, order }: RowSelection): readonly string[] {
+  const conditions = conjuncts(where);
+  const fixed = fixedColumns(conditions);
+  const ranges = conditions.flatMap((each) =>
+    'column' in each && !fixed.has(each.column.name) ? [each.column.name] : [],
+  );
+  const own = order.flatMap(({ path, column }: RowOrder) => (path.length === 0 ? [column.name] : []));
+  const wanted = [...new Set([...fixed, ...ranges.slice(0, 1), ...own])];
+  return wanted.every((column) => key.includes(column)) ? [] : wanted;
+}
+
+/** The index without which a condition on the rows behind an inverse would look at all rows of its relation. */
+export function missingIndex(
+  condition: Condition,
+): { readonly relation: Relation; readonly columns: readonly string[] } | undefined {
+  switch (condition.is) {
+    case 'and':
+    case 'or':
+      for (const each of condition.all) {
+        const missing = missingIndex(each);
+        if (missing !== undefined) return missing;
+      }
+      return undefined;
+    case 'not':
+      return missingIndex(condition.condition);
+    case 'some':
+    case 'none':
+    case 'every': {
+      const { relation, on } = condition;
+      const columns = on.map(([, there]) => there);
+      return isIndexed(relation, columns) ? missingIndex(condition.condition) : { relation, columns };
+    }
+    default:
+      return undefined;
+  }
 }

@@ -24,6 +24,7 @@ import {
   UnitError,
   type UnitStep,
 } from './row-engine.ts';
+import { statementTexts } from './row-lists.ts';
 import { type Bound, type BoundText, name, POSTGRES_ROWS, type RowSql } from './row-sql.ts';
 import { rowStores } from './row-store.ts';
 
@@ -67,6 +68,7 @@ type Serials = readonly (number | undefined)[];
 
 class PostgresRows implements RowEngine, AsyncDisposable {
   readonly dialect = POSTGRES_ROWS;
+  readonly statements = statementTexts();
   readonly #options: PostgresRowOptions;
   readonly #names = new Map<string, string>();
   /** The creates of each relation, by the columns that they name. */

@@ -3,6 +3,7 @@ import type { Storage } from '../../relations/codec.ts';
 import type { RowValues } from '../../relations/rows/rows.ts';
 import type { PackedTexts } from '../list-sql.ts';
 import type { Query, Step } from '../stores/sql.ts';
+import type { ListEngine } from './row-lists.ts';
 import type { Bound, BoundText, RowDialect, RowSql } from './row-sql.ts';
 
 /** Rows of a statement, as arrays of columns. */
@@ -82,9 +83,7 @@ export interface UnitEngine {
 }
 
 /** What the engines do differently. */
-export interface RowEngine extends UnitEngine {
-  /** Runs a read; a long one does not keep others waiting. */
-  read(statement: BoundText, isLong?: boolean): MaybePromise<Rows>;
+export interface RowEngine extends UnitEngine, ListEngine {
   /** Runs a short read that sees all acknowledged writes. */
   readLatest(statement: BoundText): MaybePromise<Rows>;
   /** Joins the texts in the first column of a long read, up to about `maxBytes`. */

@@ -1,74 +1,302 @@
 import { GenerationalCache } from '../../core/generational-cache.ts';
 import { type MaybePromise, whenReady } from '../../core/scheduler.ts';
-import type { Column, Relation, Value } from '../../relations/relation.ts';
+import { codecOf } from '../../relations/codecs.ts';
+import type { Column, ColumnType, Relation, Value } from '../../relations/relation.ts';
 import { type Condition, type Relations, targetOf } from '../../relations/rows/conditions.ts';
 import {
+  CountLimitError,
   nameOf,
+  type RowListShape,
   type RowLists,
-  type RowOrder,
   type RowPage,
   type RowPageRequest,
-  type RowSelection,
   UnindexedListError,
 } from '../../relations/rows/row-lists.ts';
-import { MAX_MATCHES } from '../list-sql.ts';
-import { ConditionWriter, conditionShape, conjuncts, indexesOf } from './conditions-sql.ts';
+import {
+  bestIndexed,
+  ConditionWriter,
+  conditionShape,
+  conjuncts,
+  findSeek,
+  foundBy,
+  isWalk,
+  MAX_MATCHES,
+  missingIndex,
+  type Seek,
+  seekShape,
+  unsought,
+  wantedIndex,
+} from './conditions-sql.ts';
+import {
+  joinedRows,
+  jsonArray,
+  jsonObject,
+  type PackedRows,
+  PageSql,
+  ROW,
+  sortedValue,
+  unpacked,
+} from './page-sql.ts';
 import { type Bound, type BoundText, name, type RowDialect, type RowSql } from './row-sql.ts';
 
 /** Runs the statements of lists. */
 export interface ListEngine {
   readonly dialect: RowDialect;
+  /** The texts of statements by their shape, those of all relations. */
+  readonly statements: GenerationalCache<string>;
   /** Runs a read; a long one does not keep others waiting. */
   read(statement: BoundText, isLong?: boolean): MaybePromise<readonly (readonly unknown[])[]>;
 }
 
-/** Maximum size of all texts of statements in the cache, in bytes. */
-const MAX_TEXTS = 4 * 1024 * 1024;
-/** The alias of the listed rows. */
-const ROW = 'r';
-
-/** A term of an order in SQL: whether a column is null, or its value. */
-interface Term {
-  readonly order: RowOrder;
-  /** Index of the order among those of the request. */
-  readonly nth: number;
-  /** Whether the term sorts by null, which comes last, or by value. */
-  readonly isFlag: boolean;
+/** The texts of statements, bounded in bytes. */
+export function statementTexts(): GenerationalCache<string> {
+  return new GenerationalCache(4 * 1024 * 1024);
 }
 
-/** Some of the rows of a page. */
-interface Part {
-  readonly conditions: readonly string[];
-  /** The terms that are the same for all rows of the part; its index yields the rows in the order of the others. */
-  readonly same: ReadonlySet<Term>;
+/** How many entries of an index a count looks at. */
+const MAX_COUNTED = 10_000_000;
+/** How many rows a count looks at to find those that meet a condition. */
+const MAX_SCANNED = 1_000_000;
+/** A page ends once its values have this many bytes. */
+const PAGE_BYTES = 1024 * 1024;
+/** Of rows with more bytes the values by which they are sorted are read apart. */
+const LARGE_ROW = 16 * 1024;
+/** Values of more bytes are read elsewhere than on the main thread. */
+const SHORT_BYTES = 128 * 1024;
+/** More rows than these are read elsewhere, too. */
+const SHORT_ROWS = 200;
+
+/** What all pages of a list have in common. */
+interface List extends RowListShape {
+  /** Whether one index yields the rows in order. */
+  readonly isWalk: boolean;
+  /** The expressions that a page selects: the shown columns, then those by which rows are sorted. */
+  readonly selected: string;
+  /** Whether a statement packs the rows of a page as JSON. */
+  readonly isPacked: boolean;
+  /** Write the JSON of the shown columns, unless the statement does. */
+  readonly members: readonly Member[];
+  /** Where the values stand by which rows are sorted. */
+  readonly keys: readonly { readonly at: number; read(stored: unknown): Value }[];
+  /** Maximum size of a row in bytes, and the expression of its size. */
+  readonly maxBytes: number;
+  readonly bytes: string;
+  /** The shape of the conditions and of the order, and the values of the conditions. */
+  readonly shape: string;
+  readonly values: readonly Bound[];
+  /** The statements of walks, by direction and nulls of the cursor. */
+  readonly walks: Map<string, string>;
+}
+
+interface Member {
+  /** The name of the member and what stands before it. */
+  readonly head: string;
+  json(stored: unknown): string;
 }
 
 /** The lists of a relation's rows on either engine. */
 export class RowListSql implements RowLists {
   readonly #sql: RowSql;
   readonly #engine: ListEngine;
+  readonly #pages: PageSql;
   readonly #relations: Relations;
-  /** The texts of statements by their shape. */
-  readonly #texts = new GenerationalCache<string>(MAX_TEXTS);
+  /** As long as a shape is in use, what its pages have in common. */
+  readonly #lists = new WeakMap<RowListShape, List>();
 
   constructor(sql: RowSql, engine: ListEngine, relations: Relations) {
     this.#sql = sql;
     this.#engine = engine;
+    this.#pages = new PageSql(sql, relations);
     this.#relations = relations;
   }
 
   page(request: RowPageRequest): MaybePromise<RowPage> {
-    const index = missingIndex(request.where);
-    if (index !== undefined) throw new UnindexedListError(index.relation.name, index.columns);
-    if (this.#isWalk(request)) return this.#readPage(request, false);
-    return whenReady(this.#requireFew(request), () => this.#readPage(request, true));
+    const list = this.#listOf(request.shape);
+    if (list.isWalk) return this.#read(list, request, undefined);
+    return whenReady(this.#seek(list), (seek) => this.#read(list, request, seek));
+  }
+
+  /** What the pages of a list have in common. Throws UnindexedListError. */
+  #listOf(shape: RowListShape): List {
+    const known = this.#lists.get(shape);
+    if (known !== undefined) return known;
+    const { where, order, fields } = shape;
+    requireIndexes(where);
+    const { columns } = this.#sql.relation;
+    const { dialect } = this.#engine;
+    const shown = fields ?? columns.map((_, i) => i);
+    const maxBytes = sum(shown.map((i) => maxBytesOf((columns[i] as Column).type)));
+    const packed = this.#packed(shape, shown, maxBytes);
+    const selected = shown.map((i) => this.#sql.selectedAt(i, ROW));
+    const keys = order.map((term) => {
+      const { read, select } = dialect.storage(term.column.type);
+      const own = term.path.length === 0 ? shown.findIndex((i) => columns[i] === term.column) : -1;
+      return { at: own === -1 ? selected.push(select(this.#pages.value(term))) - 1 : own, read };
+    });
+    const wide = shown.flatMap((i) => columns[i] ?? []).filter(({ type }) => maxBytesOf(type) > SMALL);
+    const values: Bound[] = [];
+    const list: List = {
+      ...shape,
+      isWalk: isWalk(this.#sql.relation, shape),
+      isPacked: packed !== undefined,
+      selected: packed ?? selected.join(', '),
+      members: shown.map((i, nth) => memberOf(this.#sql, i, nth)),
+      keys,
+      maxBytes,
+      bytes:
+        wide.map((column) => dialect.size(`${ROW}.${name(column.name)}`, column.type)).join(' + ') || '0',
+      shape: `${order.map((term) => `${term.descending ? '-' : ''}${nameOf(term)}`).join()} ${shown.join()} ${conditionShape(where, dialect, values)}`,
+      values,
+      walks: new Map(),
+    };
+    this.#lists.set(shape, list);
+    return list;
+  }
+
+  /**
+   * What a statement selects that packs rows: the JSON of each, and the values by which it is sorted if they are not
+   * to be found in its JSON with little work.
+   */
+  #packed({ order }: RowListShape, shown: readonly number[], maxBytes: number): string | undefined {
+    if (!this.#engine.dialect.packs) return undefined;
+    const { columns } = this.#sql.relation;
+    const members = shown.flatMap((i) => columns[i] ?? []);
+    const row = jsonObject(members.map((column) => ({ column, value: `${ROW}.${name(column.name)}` })));
+    const isInRow =
+      maxBytes <= LARGE_ROW &&
+      order.every(({ path, column }) => path.length === 0 && members.includes(column));
+    const keys = jsonArray(
+      order.map((term) => ({
+        column: { ...term.column, nullable: term.column.nullable || term.path.length > 0 },
+        value: this.#pages.value(term),
+      })),
+    );
+    if (row === undefined || keys === undefined) return undefined;
+    return isInRow ? `${row} AS j` : `${row} AS j, ${keys} AS k`;
+  }
+
+  /** Reads a page; of rows that may be large their sizes first. */
+  #read(list: List, request: RowPageRequest, seek: Seek | undefined): MaybePromise<RowPage> {
+    const { limit } = request;
+    const isLong = seek !== undefined || limit > SHORT_ROWS;
+    if (list.maxBytes * limit <= PAGE_BYTES) return this.#readRows(list, request, { seek, isLong, limit });
+    const sizes = this.#statement(list, request, { seek, selected: list.bytes, isWide: true, limit });
+    return whenReady(this.#engine.read(sizes, isLong), (found) => {
+      let bytes = 0;
+      let rows = 0;
+      for (const [size] of found) {
+        if (rows > 0 && bytes + Number(size) > PAGE_BYTES) break;
+        bytes += Number(size);
+        rows++;
+      }
+      const isLarge = bytes > SHORT_BYTES;
+      return this.#readRows(list, request, {
+        seek,
+        isLong: isLong || isLarge,
+        limit: Math.max(1, Math.min(limit, rows)),
+        isWide: true,
+      });
+    });
+  }
+
+  #readRows(
+    list: List,
+    request: RowPageRequest,
+    how: { seek: Seek | undefined; isLong: boolean; limit: number; isWide?: boolean },
+  ): MaybePromise<RowPage> {
+    const { limit } = how;
+    const statement = this.#statement(list, request, { isWide: false, selected: list.selected, ...how });
+    const { backwards } = request;
+    return whenReady(this.#engine.read(statement, how.isLong), (found) =>
+      list.isPacked ? unpack(list, found[0], limit, backwards) : build(list, found, limit, backwards),
+    );
+  }
+
+  #statement(
+    list: List,
+    { next, backwards }: RowPageRequest,
+    how: { seek: Seek | undefined; selected: string; isWide: boolean; limit: number },
+  ): BoundText {
+    const { dialect } = this.#engine;
+    const { where, order } = list;
+    const { seek, selected, isWide } = how;
+    const isNull = next?.map((value) => value === null);
+    const position = `${Number(backwards)}${Number(isWide)}${selected === list.selected ? '' : 's'}${isNull?.map(Number).join('') ?? ''}`;
+    const values: Bound[] = [];
+    let text = seek === undefined ? list.walks.get(position) : undefined;
+    if (seek === undefined) values.push(...list.values);
+    if (text === undefined) {
+      const rest = seek === undefined ? where : unsought(where, seek);
+      const found = seek === undefined ? '' : seekShape(seek, dialect, values);
+      const rested = seek === undefined ? '' : conditionShape(rest, dialect, values);
+      const shape = ['page', this.#sql.table, position, found, rested, list.shape].join(' ');
+      text = this.#cached(shape, () => {
+        const page = this.#pages.write({ where: rest, order, selected, isNull, backwards, seek, isWide });
+        if (!list.isPacked || selected !== list.selected) return page;
+        const keys = selected.endsWith(' AS k') ? `, ${joinedRows('k')}` : '';
+        return `SELECT ${joinedRows('j')}, count(*)${keys} FROM (${page}) AS page`;
+      });
+      if (seek === undefined) list.walks.set(position, text);
+    }
+    for (const [i, { column }] of order.entries()) {
+      const value = next?.[i];
+      if (value !== null && value !== undefined) values.push(dialect.storage(column.type).bind(value));
+    }
+    values.push(how.limit + 1);
+    return { text, values };
+  }
+
+  /** What finds few enough rows. Fails with UnindexedListError. */
+  async #seek(list: RowListShape): Promise<Seek> {
+    const { relation } = this.#sql;
+    const seek = await findSeek(relation, list.where, (at, each) => this.#isFew(at, each, MAX_MATCHES));
+    if (seek === undefined) throw new UnindexedListError(relation.name, wantedIndex(relation, list));
+    return seek;
+  }
+
+  async #isFew(relation: Relation, seek: Seek, limit: number): Promise<boolean> {
+    const { dialect } = this.#engine;
+    const values: Bound[] = [];
+    const shape = `few ${limit} ${relation.table} ${seekShape(seek, dialect, values)}`;
+    const text = this.#cached(shape, () => {
+      const found = foundBy(relation, seek, new ConditionWriter(dialect), {
+        selected: '1',
+        limit: limit + 1,
+      });
+      return `SELECT count(*) FROM ${found} AS few`;
+    });
+    const [row] = await this.#engine.read({ text, values }, true);
+    return Number(row?.[0]) <= limit;
   }
 
   async count(where: Condition): Promise<number> {
-    const index = missingIndex(where);
-    if (index !== undefined) throw new UnindexedListError(index.relation.name, index.columns);
-    const rows = await this.#engine.read(this.#counting(where), true);
-    return Number(rows[0]?.[0]);
+    requireIndexes(where);
+    const { relation } = this.#sql;
+    const { seek, isWhole } = bestIndexed(relation, where);
+    if (isWhole) return this.#count(where, seek, MAX_COUNTED);
+    const few = await findSeek(relation, where, (at, each) => this.#isFew(at, each, MAX_MATCHES));
+    return this.#count(where, few ?? seek, MAX_SCANNED);
+  }
+
+  /** Counts the rows that a seek finds, and that meet the other conditions. Fails with CountLimitError. */
+  async #count(where: Condition, seek: Seek, limit: number): Promise<number> {
+    const { dialect } = this.#engine;
+    const { relation } = this.#sql;
+    const values: Bound[] = [];
+    const rest = unsought(where, seek);
+    const found = seekShape(seek, dialect, values);
+    const shape = `count ${limit} ${relation.table} ${found} ${conditionShape(rest, dialect, values)}`;
+    const text = this.#cached(shape, () => {
+      const writer = new ConditionWriter(dialect);
+      const from = foundBy(relation, seek, writer, {
+        ...(conjuncts(rest).length === 0 ? { selected: '1' } : {}),
+        limit: limit + 1,
+      });
+      return `SELECT count(*), count(*) FILTER (WHERE ${writer.write(rest, ROW)}) FROM ${from} AS ${ROW}`;
+    });
+    const [row] = await this.#engine.read({ text, values }, true);
+    if (Number(row?.[0]) > limit) throw new CountLimitError(relation.name, limit);
+    return Number(row?.[1]);
   }
 
   /**
@@ -76,14 +304,13 @@ export class RowListSql implements RowLists {
    * with UnindexedListError.
    */
   async removal(where: Condition, limit: number): Promise<BoundText> {
-    const index = missingIndex(where);
-    if (index !== undefined) throw new UnindexedListError(index.relation.name, index.columns);
-    if (!this.#isWalk({ where, order: [] })) await this.#requireFew({ where, order: [] });
+    requireIndexes(where);
+    const shape: RowListShape = { where, order: [], fields: undefined };
+    if (!isWalk(this.#sql.relation, shape)) await this.#seek(shape);
     const values: Bound[] = [];
     const { dialect } = this.#engine;
-    const shape = `removal ${conditionShape(where, dialect, values)}`;
-    const text = this.#cached(shape, () => {
-      const { table, relation } = this.#sql;
+    const { table, relation } = this.#sql;
+    const text = this.#cached(`removal ${table} ${conditionShape(where, dialect, values)}`, () => {
       const [outer, inner] = [new ConditionWriter(dialect), new ConditionWriter(dialect)];
       const key = (alias: string) => relation.key.map((column) => `${alias}.${name(column)}`).join(', ');
       // PostgreSQL tests the outer condition again if a row was changed meanwhile, but not the inner one.
@@ -103,314 +330,113 @@ export class RowListSql implements RowLists {
       const reference = target?.relation.references.find((each) => each.name === inverse.reference);
       if (target === undefined || reference?.onDelete !== 'restrict') continue;
       const any: Condition = { is: 'and', all: [] };
-      const all: Condition = { is: 'and', all: [where, { is: 'some', ...target, condition: any }] };
-      const [few] = await this.#engine.read(this.#counting(all, 1), true);
-      if (Number(few?.[0]) > 0) found.push(inverse.relation);
+      const all: readonly Condition[] = [where, { is: 'some', ...target, condition: any }];
+      if (!(await this.#isFew(relation, { by: 'conditions', all }, 0))) found.push(inverse.relation);
     }
     return found;
   }
 
-  #counting(where: Condition, limit?: number): BoundText {
-    const values: Bound[] = [];
-    const shape = `${limit === undefined ? 'count' : 'few'} ${conditionShape(where, this.#engine.dialect, values)}`;
-    const text = this.#cached(shape, () => {
-      const condition = new ConditionWriter(this.#engine.dialect).write(where, ROW);
-      const from = `FROM ${this.#sql.table} AS ${ROW} WHERE ${condition}`;
-      if (limit === undefined) return `SELECT count(*) ${from}`;
-      return `SELECT count(*) FROM (SELECT 1 ${from} LIMIT ${limit}) AS few`;
-    });
-    return { text, values };
-  }
-
-  #readPage(request: RowPageRequest, isLong: boolean): MaybePromise<RowPage> {
-    const { limit, backwards, order } = request;
-    return whenReady(this.#engine.read(this.#pageStatement(request), isLong), (found) => {
-      const taken = found.slice(0, limit);
-      if (backwards) taken.reverse();
-      const rows = taken.map((row) => this.#sql.row(row).values);
-      const keys = (i: number) => {
-        const values = rows[i];
-        const stored = taken[i];
-        if (values === undefined || stored === undefined) return undefined;
-        return order.map((term, nth) => this.#sortedBy(term, nth, values, stored));
-      };
-      return { rows, first: keys(0), last: keys(rows.length - 1), more: found.length > limit };
-    });
-  }
-
-  /** The value by which a row is sorted. Those of other relations follow the row's own columns. */
-  #sortedBy(
-    { path, column }: RowOrder,
-    nth: number,
-    values: readonly Value[],
-    stored: readonly unknown[],
-  ): Value {
-    const { columns } = this.#sql.relation;
-    if (path.length === 0) return values[columns.findIndex((each) => each.name === column.name)] ?? null;
-    return this.#engine.dialect.storage(column.type).read(stored[columns.length + 1 + nth]);
-  }
-
-  #pageStatement({ where, order, next, backwards, limit }: RowPageRequest): BoundText {
-    const { dialect } = this.#engine;
-    const values: Bound[] = [];
-    const isNull = next?.map((value) => value === null);
-    const shape = [
-      'page',
-      backwards,
-      order.map((term) => `${term.descending ? '-' : ''}${nameOf(term)}`).join(),
-      isNull?.map(Number).join(''),
-      conditionShape(where, dialect, values),
-    ].join(' ');
-    for (const [i, { column }] of order.entries()) {
-      const value = next?.[i];
-      if (value !== null && value !== undefined) values.push(dialect.storage(column.type).bind(value));
-    }
-    values.push(limit + 1);
-    return { text: this.#cached(shape, () => this.#pageText({ where, order }, isNull, backwards)), values };
-  }
-
-  /**
-   * A page is read in parts, one per number of equal leading terms, because an index can seek to the start of
-   * each part but not of their union.
-   */
-  #pageText(
-    { where, order }: RowSelection,
-    isNull: readonly boolean[] | undefined,
-    backwards: boolean,
-  ): string {
-    const { dialect } = this.#engine;
-    const writer = new ConditionWriter(dialect);
-    const condition = writer.write(where, ROW);
-    const parameters = order.map(({ column }, i) => {
-      const { type, compared } = dialect.storage(column.type);
-      if (isNull === undefined || isNull[i] === true) return undefined;
-      return compared(dialect.parameter(writer.next(), type));
-    });
-    const limit = `LIMIT ${dialect.parameter(writer.next(), 'bigint')} + 0`;
-    const terms = order.flatMap((each, nth): readonly Term[] => {
-      const value = { order: each, nth, isFlag: false };
-      return this.#isNullable(each) ? [{ ...value, isFlag: true }, value] : [value];
-    });
-    const parts =
-      isNull === undefined ? this.#firstParts(terms) : this.#behind(terms, isNull, parameters, backwards);
-    const table = this.#sql.table;
-    const keys = order.map(({ path, column }, nth) => {
-      if (path.length === 0) return 'NULL';
-      return dialect.storage(column.type).select(this.#value(order[nth] as RowOrder));
-    });
-    const selected = order.some(({ path }) => path.length > 0)
-      ? `${this.#sql.selected}, ${keys.join(', ')}`
-      : this.#sql.selected;
-    const partText = (columns: string, { conditions, same }: Part) =>
-      `SELECT ${columns} FROM ${table} AS ${ROW} WHERE ${[condition, ...conditions].join(' AND ')} ${this.#orderBy(terms, backwards, same)} ${limit}`;
-    const [only, ...others] = parts;
-    if (only !== undefined && others.length === 0) return partText(selected, only);
-    const union = parts.map((part) => `SELECT * FROM (${partText(`${ROW}.*`, part)}) AS part`);
-    const orderBy = this.#orderBy(terms, backwards);
-    return `SELECT ${selected} FROM (${union.join(' UNION ALL ')}) AS ${ROW} ${orderBy} ${limit}`;
-  }
-
-  /** The first page: the rows with and without a value of the first column apart, as an index has them. */
-  #firstParts([first, second]: readonly Term[]): readonly Part[] {
-    if (first?.isFlag !== true || second === undefined) return [{ conditions: [], same: new Set() }];
-    const value = this.#value(first.order);
-    return [
-      { conditions: [`${value} IS NOT NULL`], same: new Set([first]) },
-      { conditions: [`${value} IS NULL`], same: new Set([first, second]) },
-    ];
-  }
-
-  /** The conditions of the rows behind the neighbouring one, in parts. */
-  #behind(
-    terms: readonly Term[],
-    isNull: readonly boolean[],
-    parameters: readonly (string | undefined)[],
-    backwards: boolean,
-  ): readonly Part[] {
-    const parts: Part[] = [];
-    const equal: string[] = [];
-    const same = new Set<Term>();
-    const add = (condition: string, ...more: readonly (Term | undefined)[]) =>
-      parts.push({
-        conditions: [...equal, condition],
-        same: new Set([...same, ...more.filter((each) => each !== undefined)]),
-      });
-    for (const [i, term] of terms.entries()) {
-      const { order, nth, isFlag } = term;
-      const value = this.#value(order);
-      const parameter = parameters[nth];
-      if (isFlag) {
-        // Nulls come last, so behind a value there are nulls, and in front of nulls there are values.
-        if (isNull[nth] === true && backwards) add(`${value} IS NOT NULL`, term);
-        if (isNull[nth] !== true && !backwards) add(`${value} IS NULL`, term, terms[i + 1]);
-        if (isNull[nth] === true) equal.push(`${value} IS NULL`);
-        same.add(term);
-        continue;
-      }
-      if (parameter === undefined) {
-        same.add(term);
-        continue;
-      }
-      const compared = this.#engine.dialect.storage(order.column.type).compared(value);
-      add(`${compared} ${order.descending === backwards ? '>' : '<'} ${parameter}`);
-      equal.push(`${compared} = ${parameter}`);
-      same.add(term);
-    }
-    return parts;
-  }
-
-  #orderBy(terms: readonly Term[], backwards: boolean, same?: ReadonlySet<Term>): string {
-    const differing = terms.filter((term) => same?.has(term) !== true);
-    const texts = differing.map(({ order, isFlag }) => {
-      const value = this.#value(order);
-      if (isFlag) return `(${value} IS NULL) ${backwards ? 'DESC' : 'ASC'}`;
-      const compared = this.#engine.dialect.storage(order.column.type).compared(value);
-      return `${compared} ${order.descending === backwards ? 'ASC' : 'DESC'}`;
-    });
-    return texts.length === 0 ? '' : `ORDER BY ${texts.join(', ')}`;
-  }
-
-  /** The expression of a column of the listed rows, or of one that references lead to. */
-  #value({ path, column }: RowOrder): string {
-    let inner = '';
-    let alias = ROW;
-    let relation: Relation | undefined = this.#sql.relation;
-    const joins: string[] = [];
-    for (const [i, step] of path.entries()) {
-      const target: ReturnType<typeof targetOf> = relation && targetOf(this.#relations, relation, step);
-      if (target === undefined) throw new Error(`${step} is no reference`);
-      const other = `o${i}`;
-      const on = target.on
-        .map(([here, there]) => `${other}.${name(there)} = ${alias}.${name(here)}`)
-        .join(' AND ');
-      if (i === 0) inner = on;
-      joins.push(
-        i === 0
-          ? `${name(target.relation.table)} AS ${other}`
-          : `JOIN ${name(target.relation.table)} AS ${other} ON ${on}`,
-      );
-      alias = other;
-      relation = target.relation;
-    }
-    const own = `${alias}.${name(column.name)}`;
-    return path.length === 0 ? own : `(SELECT ${own} FROM ${joins.join(' ')} WHERE ${inner})`;
-  }
-
-  /** Whether a row may have no value to be sorted by. */
-  #isNullable({ path, column }: RowOrder): boolean {
-    return path.length > 0 || column.nullable;
-  }
-
-  /** Whether one index yields the rows in order, at the same cost for every page. */
-  #isWalk({ where, order }: RowSelection): boolean {
-    const conditions = conjuncts(where).filter((each) => each.is !== 'and');
-    const fixed = fixedColumns(conditions);
-    const [first] = order;
-    const rest = order.filter(({ path, column }) => path.length > 0 || !fixed.has(column.name));
-    if (rest.some(({ path }) => path.length > 0)) return false;
-    const isOneWay = rest.every(({ descending }) => descending === rest[0]?.descending);
-    const { key } = this.#sql.relation;
-    return indexesOf(this.#sql.relation).some(({ columns, isUnique }) => {
-      const leading = columns.findIndex((column) => !fixed.has(column));
-      const used = leading === -1 ? columns : columns.slice(0, leading);
-      const covered = conditions.every((each) => {
-        if (!('column' in each)) return false;
-        if (each.is === 'eq' || (each.is === 'null' && each.isNull)) return used.includes(each.column.name);
-        const isRange =
-          RANGES.has(each.is) && each.column.name === (rest[0]?.column.name ?? first?.column.name);
-        return isRange && columns[used.length] === each.column.name;
-      });
-      if (!covered) return false;
-      const remaining = columns.slice(used.length);
-      if (isUnique && remaining.length === 0) return true;
-      const unserved = rest.slice(remaining.length);
-      const inOrder = remaining.every((column, i) => rest[i] === undefined || rest[i].column.name === column);
-      if (!inOrder || !isOneWay) return false;
-      // Rows that are equal in all columns of the index are sorted by their key.
-      return unserved.every(({ column }) => key.includes(column.name));
-    });
-  }
-
-  /** Fails with UnindexedListError if no index finds few enough rows. */
-  async #requireFew({ where, order }: RowSelection): Promise<void> {
-    const conditions = conjuncts(where);
-    const fixed = fixedColumns(conditions);
-    const found = indexesOf(this.#sql.relation)
-      .map(({ columns }) => {
-        const leading = columns.findIndex((column) => !fixed.has(column));
-        const used = new Set(leading === -1 ? columns : columns.slice(0, leading));
-        const next = columns[used.size];
-        return conditions.filter((each) => {
-          if (!('column' in each)) return false;
-          if (each.is === 'eq' || (each.is === 'null' && each.isNull)) return used.has(each.column.name);
-          return each.column.name === next && (RANGES.has(each.is) || each.is === 'in');
-        });
-      })
-      .toSorted((a, b) => b.length - a.length);
-    for (const seek of [...found.filter(({ length }) => length > 0), []]) {
-      const [few] = await this.#engine.read(this.#counting({ is: 'and', all: seek }, MAX_MATCHES + 1), true);
-      if (Number(few?.[0]) <= MAX_MATCHES) return;
-    }
-    throw new UnindexedListError(this.#sql.relation.name, this.#wanted(conditions, fixed, order));
-  }
-
-  /** The index that would serve a list. */
-  #wanted(
-    conditions: readonly Condition[],
-    fixed: ReadonlySet<string>,
-    order: readonly RowOrder[],
-  ): readonly string[] {
-    const ranges = conditions.flatMap((each) =>
-      'column' in each && !fixed.has(each.column.name) ? [each.column.name] : [],
-    );
-    const own = order.flatMap(({ path, column }) => (path.length === 0 ? [column.name] : []));
-    return [...new Set([...fixed, ...ranges.slice(0, 1), ...own])];
-  }
-
   #cached(shape: string, write: () => string): string {
-    const known = this.#texts.get(shape);
+    const { statements } = this.#engine;
+    const known = statements.get(shape);
     if (known !== undefined) return known;
     const text = write();
-    this.#texts.set(shape, text, 2 * (shape.length + text.length));
+    statements.set(shape, text, 2 * (shape.length + text.length));
     return text;
   }
 }
 
-const RANGES: ReadonlySet<string> = new Set(['lt', 'lte', 'gt', 'gte', 'prefix']);
+const sum = (numbers: readonly number[]) => numbers.reduce((total, each) => total + each, 0);
 
-/** The columns of which only rows with one value match. */
-function fixedColumns(conditions: readonly Condition[]): ReadonlySet<string> {
-  const found = conditions.flatMap((each): readonly Column[] =>
-    each.is === 'eq' || (each.is === 'null' && each.isNull) ? [each.column] : [],
-  );
-  return new Set(found.map((column) => column.name));
+function requireIndexes(where: Condition): void {
+  const index = missingIndex(where);
+  if (index !== undefined) throw new UnindexedListError(index.relation.name, index.columns);
 }
 
-/** The index without which a condition on the rows behind an inverse would look at all rows of its relation. */
-export function missingIndex(
-  condition: Condition,
-): { readonly relation: Relation; readonly columns: readonly string[] } | undefined {
-  switch (condition.is) {
-    case 'and':
-    case 'or':
-      for (const each of condition.all) {
-        const missing = missingIndex(each);
-        if (missing !== undefined) return missing;
-      }
-      return undefined;
-    case 'not':
-      return missingIndex(condition.condition);
-    case 'some':
-    case 'none':
-    case 'every': {
-      const { relation, on } = condition;
-      const columns = on.map(([, there]) => there);
-      const isServed = indexesOf(relation).some((index) =>
-        columns.every((column) => index.columns.slice(0, columns.length).includes(column)),
-      );
-      return isServed ? missingIndex(condition.condition) : { relation, columns };
+/** The page that a statement has packed. */
+function unpack(list: List, packed: readonly unknown[] = [], limit: number, backwards: boolean): RowPage {
+  const rows = packed as unknown as PackedRows;
+  const { first, last, ...page } = unpacked(rows, limit, backwards);
+  const isArray = rows.length > 2;
+  const keys = (row: unknown) => {
+    if (row === undefined) return undefined;
+    const members = row as Readonly<Record<string, unknown>>;
+    return list.order.map(({ column }, i) => sortedValue(column, members[isArray ? i : column.name]));
+  };
+  return { ...page, first: keys(first), last: keys(last), more: Number(rows[1]) > limit };
+}
+
+/** The page of rows that a statement has selected. */
+function build(
+  list: List,
+  found: readonly (readonly unknown[])[],
+  limit: number,
+  backwards: boolean,
+): RowPage {
+  const rows = found.length > limit ? found.slice(0, limit) : found;
+  const ordered = backwards ? rows.toReversed() : rows;
+  const keys = (row: readonly unknown[] | undefined) => row && list.keys.map(({ at, read }) => read(row[at]));
+  return {
+    json: jsonOf(ordered, list.members),
+    count: ordered.length,
+    first: keys(ordered[0]),
+    last: keys(ordered.at(-1)),
+    more: found.length > limit,
+  };
+}
+
+/** The rows as JSON objects with commas between. */
+function jsonOf(rows: readonly (readonly unknown[])[], members: readonly Member[]): string {
+  let text = '';
+  for (const row of rows) {
+    if (text !== '') text += ',';
+    for (let i = 0; i < members.length; i++) {
+      const { head, json } = members[i] as Member;
+      text += head + json(row[i]);
     }
+    text += members.length === 0 ? '{}' : '}';
+  }
+  return text;
+}
+
+function memberOf(sql: RowSql, index: number, nth: number): Member {
+  const column = sql.relation.columns[index];
+  if (column === undefined) throw new Error(`${sql.relation.name} has no column ${index}`);
+  const write = jsonWriter(column.type, sql.storageAt(index).read);
+  return {
+    head: `${nth === 0 ? '{' : ','}${JSON.stringify(column.name)}:`,
+    json: (stored) => (stored === null ? 'null' : write(stored)),
+  };
+}
+
+/** Writes the JSON of what a statement selects of a type. */
+function jsonWriter(type: ColumnType, read: (stored: unknown) => Value): (stored: unknown) => string {
+  switch (type.kind) {
+    case 'serial':
+    case 'integer':
+      return String;
+    case 'text':
+    case 'enum':
+      return JSON.stringify;
+    default: {
+      const { format } = codecOf(type);
+      return (stored) => format(read(stored) as Exclude<Value, null>);
+    }
+  }
+}
+
+/** Maximum size of values that are not texts, documents or bytes. */
+const SMALL = 64;
+
+function maxBytesOf(type: ColumnType): number {
+  switch (type.kind) {
+    case 'text':
+      return 4 * type.max;
+    case 'json':
+      return type.maxBytes;
+    case 'bytes':
+      return type.max;
     default:
-      return undefined;
+      return SMALL;
   }
 }

@@ -51,6 +51,10 @@ export interface RowDialect {
   quoteJson(text: string): string;
   /** What an insert says that gives the number of a row. */
   readonly overriding: string;
+  /** Whether a page costs less if a statement makes the JSON of its rows. */
+  readonly packs: boolean;
+  /** The size of a value in bytes; 0 for null. */
+  size(column: string, type: ColumnType): string;
   /** The constant false. */
   readonly no: string;
   /** How a unique index has a column whose texts are compared without the case of A to Z. */
@@ -88,6 +92,8 @@ export const SQLITE_ROWS: RowDialect = {
   textPage: ({ text, keys, from, order, limit }) =>
     `SELECT ${[text, ...keys].join(', ')} FROM ${from} ORDER BY ${order} ${limit}`,
   quoteJson: (text) => `json_quote(${text})`,
+  packs: false,
+  size: (column) => `ifnull(octet_length(${column}), 0)`,
   overriding: '',
   no: '0',
   folded: (column) => `${column} COLLATE NOCASE`,
@@ -120,6 +126,8 @@ export const POSTGRES_ROWS: RowDialect = {
       WHERE before < ${maxBytes} ORDER BY place`;
   },
   quoteJson: (text) => `to_json(${text})::text`,
+  packs: true,
+  size: (column, { kind }) => `coalesce(octet_length(${column}${kind === 'json' ? '::text' : ''}), 0)`,
   overriding: 'OVERRIDING SYSTEM VALUE',
   no: 'false',
   folded: (column) => `lower(${column} COLLATE "C")`,
@@ -214,6 +222,11 @@ export class RowSql {
     const storage = this.#storages[column];
     if (storage === undefined) throw new Error(`${this.relation.name} has no column ${column}`);
     return storage;
+  }
+
+  /** The expression that reads a column of the table with an alias. */
+  selectedAt(column: number, alias: string): string {
+    return this.storageAt(column).select(`${alias}.${name(this.relation.columns[column]?.name ?? '')}`);
   }
 
   /** Whether the engine can assign a column. */

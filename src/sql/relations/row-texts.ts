@@ -5,9 +5,8 @@ import type { Column } from '../../relations/relation.ts';
 import type { ExportPage, RowExport, RowExports } from '../../relations/rows/row-exports.ts';
 import { UnindexedListError } from '../../relations/rows/row-lists.ts';
 import type { RowKey } from '../../relations/rows/rows.ts';
-import { ConditionWriter, conditionShape } from './conditions-sql.ts';
+import { ConditionWriter, conditionShape, missingIndex } from './conditions-sql.ts';
 import type { RowEngine } from './row-engine.ts';
-import { missingIndex } from './row-lists.ts';
 import { type Bound, name, type RowSql } from './row-sql.ts';
 
 /** Maximum number of rows that a page looks at, also without a match. */

@@ -20,6 +20,7 @@ import {
   UnitError,
   type UnitStep,
 } from './row-engine.ts';
+import { statementTexts } from './row-lists.ts';
 import { type BoundText, name, type RowSql, SQLITE_ROWS } from './row-sql.ts';
 import { rowStores } from './row-store.ts';
 
@@ -48,6 +49,7 @@ export function sqliteRows(relations: readonly Relation[], options: SqliteRowOpt
 
 class SqliteRows implements RowEngine {
   readonly dialect = SQLITE_ROWS;
+  readonly statements = statementTexts();
   readonly #options: SqliteRowOptions;
   /** Whether the functions that exports use are defined. */
   #hasFunctions = false;

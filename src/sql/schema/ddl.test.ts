@@ -99,6 +99,7 @@ for (const [engine, open] of Object.entries(bareEngines)) {
         'authors__index__best_id',
         'authors__index__teacher_id',
         'authors__unique__name',
+        'books__index__author_id',
         'books__index__published_id',
         'books__unique__author_id_title',
       ]);

@@ -104,7 +104,7 @@ export function declaredTables(engine: Engine, relations: readonly Relation[]): 
       key,
       keyName: engine === 'sqlite' ? undefined : objectName(table, 'key', []),
       checks: columns.map((column) => checkOf(engine, table, column)).filter((check) => check !== undefined),
-      indexes: indexesOf(relation),
+      indexes: indexesOf(engine, relation),
       foreignKeys: relation.references.map(({ name, to, columns, targetColumns, onDelete }) => ({
         name: objectName(table, 'reference', [name]),
         columns,
@@ -413,26 +413,38 @@ function decimalBounds({ precision, scale, min, max }: Extract<ColumnType, { kin
   return { min: min ?? `-${most}`, max: max ?? most };
 }
 
-function indexesOf({ table, key, columns, unique, indexes, references }: Relation): readonly Index[] {
+/**
+ * The indexes of a relation. All but unique ones end with the key, so that they yield equal rows in the order of
+ * lists; SQLite appends it if it is the number of the row.
+ */
+function indexesOf(
+  engine: Engine,
+  { table, key, columns, unique, indexes, references }: Relation,
+): readonly Index[] {
   const folds = new Set(
     columns.filter(({ type }) => type.kind === 'text' && type.fold).map(({ name }) => name),
   );
-  const index = (kind: 'unique' | 'index', names: readonly string[]): Index => ({
+  const index = (kind: 'unique' | 'index', names: readonly string[], all = names): Index => ({
     name: objectName(table, kind, names),
     isUnique: kind === 'unique',
-    columns: names.map((name) => ({ name, fold: folds.has(name) })),
+    columns: all.map((name) => ({ name, fold: folds.has(name) })),
   });
+  const isNumbered = columns.some(({ name, type }) => type.kind === 'serial' && key[0] === name);
+  const keyed = (names: readonly string[]) =>
+    engine === 'sqlite' && isNumbered ? names : [...new Set([...names, ...key])];
   // The primary key compares bytes.
   const foldedKey = key.some((name) => folds.has(name)) ? [key] : [];
   const found = [
     ...[...foldedKey, ...unique].map((names) => index('unique', names)),
-    ...indexes.map((names) => index('index', names)),
+    ...indexes.map((names) => index('index', names, keyed(names))),
   ];
   for (const reference of references) {
-    const isPrefix = (names: readonly string[]) =>
-      reference.columns.every((name, at) => names[at] === name && !folds.has(name));
-    if (isPrefix(key) || found.some((each) => isPrefix(each.columns.map(({ name }) => name)))) continue;
-    found.push(index('index', reference.columns));
+    const wanted = [...new Set([...reference.columns, ...key])];
+    const serves = (names: readonly string[]) =>
+      wanted.every((name, at) => names[at] === name && !folds.has(name));
+    const others = found.map(({ columns: [...those] }) => [...those.map(({ name }) => name), ...key]);
+    if ([key, ...others].some((names) => serves([...new Set(names)]))) continue;
+    found.push(index('index', reference.columns, keyed(reference.columns)));
   }
   return [...new Map(found.map((each) => [each.name, each])).values()];
 }

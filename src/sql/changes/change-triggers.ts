@@ -125,6 +125,20 @@ export function createTriggers(engine: Engine, table: DeclaredTable): readonly s
   return [createFunction(functionOf(name), recorded), ...triggers.values()];
 }
 
+/**
+ * Statements after which the triggers of a table of PostgreSQL record its changes while columns are renamed: their
+ * functions would fail for a column that has another name. `nameOf` is the name that a column has then; undefined
+ * if it does not exist yet.
+ */
+export function recordRenamed(
+  { name: table, recorded }: DeclaredTable,
+  { triggers }: Pick<Table, 'triggers'>,
+  nameOf: (column: string) => string | undefined,
+): readonly string[] {
+  if (recorded === undefined) return triggers.flatMap((name) => dropTrigger('postgres', table, name));
+  return [...new Set(triggers.map(functionOf))].map((name) => createFunction(name, recorded, nameOf));
+}
+
 const OWN_TRIGGER = /__(?:created|updated|deleted|truncated)(_[0-9a-f]{8})$/;
 
 /** Whether a trigger has the name of one that records changes. */
@@ -140,7 +154,7 @@ function functionOf(trigger: string): string {
 function dropTrigger(engine: Engine, table: string, name: string): readonly string[] {
   if (engine === 'sqlite') return [`DROP TRIGGER ${identifier(name)}`];
   return [
-    `DROP TRIGGER ${identifier(name)} ON ${identifier(table)}`,
+    `DROP TRIGGER IF EXISTS ${identifier(name)} ON ${identifier(table)}`,
     // The last trigger takes the function with it.
     ...(name.includes('__updated_') ? [`DROP FUNCTION IF EXISTS ${identifier(functionOf(name))}()`] : []),
   ];
@@ -217,11 +231,16 @@ function postgresTrigger(name: string, kind: Kind, table: string): string {
 }
 
 /** After TRUNCATE, events start afresh, and readers find that their last event is gone. */
-function createFunction(name: string, { name: relation, columns }: Relation): string {
-  const members = columns.map(
-    ({ name: column, type }) =>
-      `${codecOf(type).postgres.json(`changed.${identifier(column)}`)} AS ${identifier(column)}`,
-  );
+function createFunction(
+  name: string,
+  { name: relation, columns }: Relation,
+  nameOf: (column: string) => string | undefined = (column) => column,
+): string {
+  const members = columns.flatMap(({ name: column, type }) => {
+    const stored = nameOf(column);
+    if (stored === undefined) return [];
+    return [`${codecOf(type).postgres.json(`changed.${identifier(stored)}`)} AS ${identifier(column)}`];
+  });
   return `CREATE OR REPLACE FUNCTION ${identifier(name)}() RETURNS trigger LANGUAGE plpgsql AS $record$
 DECLARE
   moment BIGINT := ${NOW.postgres};

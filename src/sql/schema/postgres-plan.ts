@@ -1,3 +1,4 @@
+import { recordRenamed } from '../changes/change-triggers.ts';
 import {
   addConstraint,
   checkClause,
@@ -53,7 +54,7 @@ export function planPostgres({ tables }: Diff<PostgresTable>): readonly Step[] {
     existing.flatMap(({ table, current, changes, obstacle }) =>
       changes
         .filter(isMeant)
-        .flatMap((change) => changeSteps(table, current, change))
+        .flatMap((change) => changeSteps(table, current, change, changes))
         .map((each) => (each.class === 'rewriting' && obstacle !== undefined ? { ...each, obstacle } : each)),
     );
   return [
@@ -133,7 +134,13 @@ function rewriteOf({ indexes }: DeclaredTable): number {
   return PER_ROW.rewrite + (1 + indexes.length) * PER_ROW.index;
 }
 
-function changeSteps(table: DeclaredTable, current: PostgresTable, change: Change): readonly Step[] {
+/** The steps that make a change, one of all `changes` of the table. */
+function changeSteps(
+  table: DeclaredTable,
+  current: PostgresTable,
+  change: Change,
+  changes: readonly Change[],
+): readonly Step[] {
   const { name } = table;
   // Rows are named by the key that they have.
   const named = { ...table, key: current.key.length > 0 ? current.key : ['ctid'] };
@@ -152,7 +159,12 @@ function changeSteps(table: DeclaredTable, current: PostgresTable, change: Chang
         step(name, `rename column ${change.from} to ${change.to}`, {
           class: 'checked',
           breaksOthers: true,
-          sql: [`${alter} RENAME COLUMN ${identifier(change.from)} TO ${identifier(change.to)}`],
+          sql: [
+            [
+              `${alter} RENAME COLUMN ${identifier(change.from)} TO ${identifier(change.to)}`,
+              ...recordRenamed(table, current, (column) => nameAfter(change, changes, current, column)),
+            ].join(';\n'),
+          ],
         }),
       ];
     case 'rename constraint':
@@ -276,6 +288,18 @@ function changeSteps(table: DeclaredTable, current: PostgresTable, change: Chang
       ];
     }
   }
+}
+
+/** The name that a declared column has right after a rename of one of the table's columns; undefined if it is new. */
+function nameAfter(
+  change: Change,
+  changes: readonly Change[],
+  { columns }: PostgresTable,
+  column: string,
+): string | undefined {
+  const later = changes.slice(changes.indexOf(change) + 1);
+  for (const each of later) if (each.is === 'rename column' && each.to === column) return each.from;
+  return columns.some(({ name }) => name === column) ? column : undefined;
 }
 
 function defaultAction(column: Column): string {

@@ -94,7 +94,7 @@ export async function createService(config: Config, { logStream }: ServiceOption
           observer: databaseMeters(metrics),
           replica: replicaOf(settings),
           mayMigrate: settings['database.migrate'],
-          relationSteps: settings['database.relationSteps'],
+          relationSteps: settings['limits.database.relationSteps'],
           forService: true,
           userIndexes: { search: settings['rest.search'], uniqueEmail: settings['users.uniqueEmail'] },
           userEvents: {

@@ -44,7 +44,7 @@ const values: { readonly [K in SettingKey]: fc.Arbitrary<unknown> } = {
   'database.readUrl': fc.domain().map((host) => `postgres://u:p@${host}/d`),
   'limits.database.readYourWrites': fc.integer({ min: 0, max: 3_600_000 }),
   'database.migrate': fc.boolean(),
-  'database.relationSteps': fc.constantFrom('additive', 'never', 'all-but-drops'),
+  'limits.database.relationSteps': fc.constantFrom('additive', 'never', 'all-but-drops'),
   'backup.every': fc.constantFrom('1m', '6h', '30d'),
   'backup.folder': item,
   'backup.keep': count,

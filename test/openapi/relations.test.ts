@@ -73,7 +73,9 @@ function checkedDoor(document: RelationsDocument, door: RelationDoor) {
     if (status !== 201 || found.text !== '') check(path, method, found);
     return {
       status,
-      body: (/[/+]json/.test(found.type ?? '') ? JSON.parse(found.text) : undefined) as unknown,
+      body: (/[/+]json/.test(found.type ?? '') && found.text !== ''
+        ? JSON.parse(found.text)
+        : undefined) as unknown,
     };
   };
 }

@@ -18,6 +18,10 @@ test('the declaration of the guide is served, and every request prints what it s
   for (const request of REQUESTS) {
     const { code, stdout } = await runShown(request, { cwd: folder.path, urls: portico.urls });
     assert.equal(code, 0, request.command);
-    assert.equal(stdout.trimEnd(), request.output, `${request.where}: ${request.command}`);
+    assert.equal(
+      stdout.trimEnd().replaceAll('\r\n', '\n'),
+      request.output,
+      `${request.where}: ${request.command}`,
+    );
   }
 });

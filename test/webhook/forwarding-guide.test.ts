@@ -19,7 +19,7 @@ const BLOCKS = [...GUIDE.matchAll(/```(ts|json)\n(.*?)```/gs)].map(([, language 
 const env = { BILLING_SECRET: FORWARD_SECRET, PEOPLE_SECRET: FORWARD_SECRET };
 
 test('every configuration of the guide can be used as it stands', async () => {
-  assert.equal(BLOCKS.length, 6);
+  assert.equal(BLOCKS.length, 7);
   for (const { language, text } of BLOCKS) {
     await using folder = await temporaryFolder();
     await writeFile(join(folder.path, `portico.config.${language}`), text);
@@ -42,7 +42,10 @@ test('a delivery goes to each address of the guide, changed as the guide says', 
   );
   const module = `
 const parts = [${parts.map((part) => `(${part})`).join(',\n')}];
-export default { webhook: { forward: Object.assign({}, ...parts.map(({ webhook }) => webhook.forward)) } };
+export default {
+  relations: Object.assign({}, ...parts.map(({ relations }) => relations)),
+  webhook: { forward: Object.assign({}, ...parts.map(({ webhook }) => webhook.forward)) },
+};
 `;
   await using door = await startWebhooks(await (engineUrls.SQLite ?? assert.fail)(), module, env);
   const id = await door.post({ event: 'invoice', data: { id: 'in_1', customer: 'c/1', total: 700 } });

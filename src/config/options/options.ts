@@ -119,7 +119,6 @@ const tree = {
         help: 'Schema migration at the start; when false, the start refuses a schema that is not up to date ("portico migrate" updates it). --no-migrate is short for false.',
       }),
       relationSteps: choice({
-        env: 'DATABASE_RELATION_STEPS',
         default: 'additive',
         choices: ['additive', 'never', 'all-but-drops'],
         help: 'Steps to the tables of relations that a start may make (additive, never, all-but-drops); it refuses to start if others are missing.',

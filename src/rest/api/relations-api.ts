@@ -278,6 +278,7 @@ const shared = (name: keyof typeof PARAMETERS): ApiReference => ({ $ref: `#/comp
 /** The header fields of all relations. */
 const HEADERS = {
   RowETag: 'The version of the row; send it in `If-Match` or `If-None-Match`.',
+  RowPageETag: 'A digest of the page; send it in `If-None-Match`.',
   RowLastModified: 'The time of the last change; absent within the second of the change.',
   RowLocation: 'The path of the row.',
   RowLink: 'The next, the previous and the first page.',
@@ -287,6 +288,8 @@ const HEADERS = {
 
 const headerOf = (name: keyof typeof HEADERS): ApiReference => ({ $ref: `#/components/headers/${name}` });
 const ETAG = { etag: headerOf('RowETag') };
+const PAGE_ETAG = { etag: headerOf('RowPageETag') };
+const NOT_MODIFIED = 'The copy of the client is current.';
 const APPLIED = { 'preference-applied': headerOf('RowApplied') };
 const CREATED = { location: headerOf('RowLocation'), ...ETAG, ...APPLIED };
 const MINIMAL: ApiReply = {
@@ -328,7 +331,7 @@ function listOperation(relation: Relation, rows: RowSchemas): ApiOperation {
           queryParameter(column.name, 'Rows with one of these values.', listOf(rows.filterOf(column.name))),
         ),
       otherFilters(columns[0]?.name ?? ''),
-      shared('RowListPrefer'),
+      ...[shared('RowIfNoneMatch'), shared('RowListPrefer')],
       ...(relation.changes ? LAST_EVENT : []),
     ],
     replies: {
@@ -340,8 +343,14 @@ function listOperation(relation: Relation, rows: RowSchemas): ApiOperation {
           ...EXPORT_CONTENT,
           ...(relation.changes && CHANGES_CONTENT),
         },
-        headers: { link: headerOf('RowLink'), 'x-total-count': headerOf('RowTotal'), ...APPLIED },
+        headers: {
+          link: headerOf('RowLink'),
+          'x-total-count': headerOf('RowTotal'),
+          ...PAGE_ETAG,
+          ...APPLIED,
+        },
       },
+      304: { description: NOT_MODIFIED, headers: PAGE_ETAG },
     },
     refusals: [
       ...STORE,
@@ -448,7 +457,7 @@ function rowOperations(relation: Relation, rows: RowSchemas) {
           ...ETAG,
           'last-modified': headerOf('RowLastModified'),
         }),
-        304: { description: 'The copy of the client is current.', headers: ETAG },
+        304: { description: NOT_MODIFIED, headers: ETAG },
       },
       refusals: [...STORE, 'NOT_FOUND', 'INVALID_PARAMETER'],
     },

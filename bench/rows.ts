@@ -10,6 +10,7 @@ import { health } from './rows/health.ts';
 import { postgres } from './rows/postgres.ts';
 import { prometheus } from './rows/prometheus.ts';
 import { recording } from './rows/recording.ts';
+import { relationStart, relationTransfers } from './rows/relation-transfers.ts';
 import { relationRows } from './rows/relations.ts';
 import { restExport, restImport } from './rows/rest-bulk.ts';
 import { restCreate } from './rows/rest-create.ts';
@@ -40,7 +41,7 @@ export const rows: readonly Row[] = [
   restCreate,
   restImport,
   restExport,
-  ...relationRows,
+  ...[...relationRows, ...relationTransfers, relationStart],
   recording,
   access,
   tracing,

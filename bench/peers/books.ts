@@ -9,6 +9,16 @@ export interface NewBook {
   readonly publisher_id: number;
 }
 
+/** An edition in a line of an import: a book with a number that no other has. */
+export interface NewEdition extends NewBook {
+  readonly isbn: string;
+}
+
+/** Lines that an import stores in one transaction. */
+export const IMPORT_BATCH = 2_000;
+/** Rows that an export reads at once. */
+export const EXPORT_PAGE = 1_000;
+
 export const NOT_FOUND = { status: 404, code: 'NOT_FOUND' } as const;
 export const INVALID = { status: 400, code: 'INVALID_ROW' } as const;
 export const MISSING = { status: 409, code: 'REFERENCE_MISSING' } as const;
@@ -30,6 +40,22 @@ export function readBook(body: unknown): NewBook | undefined {
     Number.isSafeInteger(author_id) &&
     Number.isSafeInteger(publisher_id);
   return isValid ? { title, pages, price, published, author_id, publisher_id } : undefined;
+}
+
+/** The edition in a line, checked like a book; undefined if it is not valid. */
+export function readEdition(line: string): NewEdition | undefined {
+  const body = parsed(line);
+  const { isbn } = Object(body);
+  const book = readBook(body);
+  return book !== undefined && typeof isbn === 'string' && isbn.length <= 13 ? { isbn, ...book } : undefined;
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }
 
 function isDate(text: string): boolean {

@@ -1,5 +1,17 @@
+import { createInterface } from 'node:readline';
 import express from 'express';
-import { INVALID, linkOf, MISSING, NOT_FOUND, readBook, readPage } from './books.ts';
+import {
+  EXPORT_PAGE,
+  IMPORT_BATCH,
+  INVALID,
+  linkOf,
+  MISSING,
+  type NewEdition,
+  NOT_FOUND,
+  readBook,
+  readEdition,
+  readPage,
+} from './books.ts';
 import { address } from './listen.ts';
 import { openDatabase } from './sqlite.ts';
 
@@ -20,12 +32,25 @@ db.exec(`
     published TEXT, author_id INTEGER NOT NULL REFERENCES authors, publisher_id INTEGER NOT NULL REFERENCES publishers
   ) STRICT;
   CREATE INDEX IF NOT EXISTS books_author ON books (author_id);
-  CREATE INDEX IF NOT EXISTS books_publisher ON books (publisher_id)`);
+  CREATE INDEX IF NOT EXISTS books_publisher ON books (publisher_id);
+  CREATE TABLE IF NOT EXISTS editions (
+    id INTEGER PRIMARY KEY AUTOINCREMENT, isbn TEXT NOT NULL UNIQUE, title TEXT NOT NULL, pages INTEGER NOT NULL,
+    cents INTEGER NOT NULL, published TEXT, author_id INTEGER NOT NULL REFERENCES authors,
+    publisher_id INTEGER NOT NULL REFERENCES publishers
+  ) STRICT;
+  CREATE INDEX IF NOT EXISTS editions_author ON editions (author_id);
+  CREATE INDEX IF NOT EXISTS editions_publisher ON editions (publisher_id)`);
 const COLUMNS = 'id, title, pages, cents, published, author_id, publisher_id';
 const one = db.prepare(`SELECT ${COLUMNS} FROM books WHERE id = ?`);
 const page = db.prepare(`SELECT ${COLUMNS} FROM books WHERE publisher_id = ? AND id > ? ORDER BY id LIMIT ?`);
 const insert = db.prepare(
   `INSERT INTO books (title, pages, cents, published, author_id, publisher_id) VALUES (?, ?, ?, ?, ?, ?) RETURNING id`,
+);
+const insertEdition = db.prepare(
+  'INSERT INTO editions (isbn, title, pages, cents, published, author_id, publisher_id) VALUES (?, ?, ?, ?, ?, ?, ?)',
+);
+const editions = db.prepare(
+  'SELECT id, isbn, title, pages, cents, published, author_id, publisher_id FROM editions WHERE id > ? ORDER BY id LIMIT ?',
 );
 const app = express();
 app.disable('etag').disable('x-powered-by');
@@ -67,7 +92,48 @@ app.post('/books', express.json(), (request, response) => {
     response.status(409).json(MISSING);
   }
 });
+app.post('/editions', async (request, response) => {
+  const report = { created: 0, refused: 0 };
+  let batch: (NewEdition | undefined)[] = [];
+  const store = () => {
+    db.exec('BEGIN');
+    for (const edition of batch) report[isStored(edition) ? 'created' : 'refused']++;
+    db.exec('COMMIT');
+    batch = [];
+  };
+  for await (const line of createInterface({ input: request })) {
+    batch.push(readEdition(line));
+    if (batch.length === IMPORT_BATCH) store();
+  }
+  store();
+  response.type('application/x-ndjson').end(`${JSON.stringify(report)}\n`);
+});
+app.get('/editions', async (_request, response) => {
+  response.type('application/x-ndjson');
+  for (let last = 0; ; ) {
+    const rows = editions.all(last, EXPORT_PAGE) as readonly Stored[];
+    if (rows.length === 0) break;
+    last = rows.at(-1)?.id ?? last;
+    const isTaken = response.write(rows.map((row) => `${JSON.stringify(shown(row))}\n`).join(''));
+    if (!isTaken) await new Promise((resolve) => response.once('drain', resolve));
+  }
+  response.end();
+});
 app.listen(address.port, address.host);
+
+/** Whether the constraints take an edition. */
+function isStored(edition: NewEdition | undefined): boolean {
+  if (edition === undefined) return false;
+  const { isbn, title, pages, price, published, author_id, publisher_id } = edition;
+  try {
+    const cents = Math.round(Number(price) * 100);
+    insertEdition.run(isbn, title, pages, cents, published as string, author_id, publisher_id);
+    return true;
+  } catch (error) {
+    if (!String(error).includes('constraint')) throw error;
+    return false;
+  }
+}
 
 function shown({ cents, ...row }: Stored) {
   return { ...row, price: (cents / 100).toFixed(2) };

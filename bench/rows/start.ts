@@ -1,4 +1,3 @@
-import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { HttpRequest } from '../load/load.ts';
@@ -11,7 +10,7 @@ import type { Finding, Row } from '../row.ts';
 import { BARE } from '../servers/bare.ts';
 import { graphqlPost } from '../servers/graphql.ts';
 import { startPeer } from '../servers/peer.ts';
-import { ALL_DOORS, startPortico } from '../servers/portico.ts';
+import { ALL_DOORS, buildPackage, startPortico } from '../servers/portico.ts';
 import type { Server } from '../servers/server.ts';
 import type { Workbench } from '../workbench.ts';
 
@@ -143,15 +142,6 @@ function startersOf(bench: Workbench): Readonly<Record<string, Starter>> {
         env: (port) => ({ PORT: String(port) }),
       }),
   };
-}
-
-/** Builds the package as published; returns its folder. */
-function buildPackage(bench: Workbench): string {
-  const folder = join(bench.folder(), 'portico');
-  execFileSync(process.execPath, [join(import.meta.dirname, '../../scripts/build.ts'), folder], {
-    stdio: 'ignore',
-  });
-  return folder;
 }
 
 /** Peak memory of each process under load, in megabytes, by label. */

@@ -23,6 +23,17 @@ const RELATIONS = {
       publisher: { type: 'reference', to: 'publishers' },
     },
   },
+  editions: {
+    columns: {
+      isbn: { type: 'text', max: 13, unique: true },
+      title: { type: 'text', max: 200 },
+      pages: { type: 'integer', min: 1 },
+      price: { type: 'decimal', precision: 10, scale: 2, min: '0' },
+      published: { type: 'date', nullable: true },
+      author: { type: 'reference', to: 'authors' },
+      publisher: { type: 'reference', to: 'publishers' },
+    },
+  },
 };
 
 export type Engine = 'sqlite' | 'postgres';
@@ -73,7 +84,7 @@ export async function startBookServers(
   return { portico, peer, peerLabel: 'Fastify + pg' };
 }
 
-const AUTHORS = 1_000;
+export const AUTHORS = 1_000;
 
 /** The statements that insert the rows. Books have the next numbers of their table. */
 function fillText(

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import type { Workbench } from '../workbench.ts';
 import type { Server } from './server.ts';
@@ -46,4 +47,13 @@ export function startPortico(
     }),
     ...options,
   });
+}
+
+/** Builds the package as published; returns its folder. */
+export function buildPackage(bench: Workbench): string {
+  const folder = join(bench.folder(), 'portico');
+  execFileSync(process.execPath, [join(import.meta.dirname, '../../scripts/build.ts'), folder], {
+    stdio: 'ignore',
+  });
+  return folder;
 }

@@ -56,9 +56,8 @@ export function diffTables<T extends Table>(
     .filter((table) => !table.isPartial || currentOf(table) !== undefined)
     .map((table) => completed(table, currentOf(table)));
   const renames = renamesOf(declared, catalogue);
-  const renamed = new Map(
-    catalogue.map((table) => withRenames(table, renames)).map((table) => [table.name, table]),
-  );
+  const after = renames.size === 0 ? catalogue : catalogue.map((table) => withRenames(table, renames));
+  const renamed = new Map(after.map((table) => [table.name, table]));
   const retyped = new Set(
     declared.flatMap(({ name, columns }) =>
       columns.flatMap((column) => {
@@ -75,18 +74,18 @@ export function diffTables<T extends Table>(
       const current = renamed.get(table.name);
       if (current === undefined) return { table, current, changes: [], obstacle: undefined };
       const { from, columns } = renames.get(table.name) ?? { from: table.name, columns: new Map() };
-      const referring = [...renamed.values()].find(
-        (other) => !names.has(other.name) && other.foreignKeys.some((key) => key.table === table.name),
-      );
       const isKeyChanged =
         rekeyed.includes(table) || current.key.some((column) => retyped.has(`${table.name}.${column}`));
+      const referring = isKeyChanged
+        ? after.find(
+            (other) => !names.has(other.name) && other.foreignKeys.some((key) => key.table === table.name),
+          )
+        : undefined;
       return {
         table,
         current,
         obstacle:
-          isKeyChanged && referring !== undefined
-            ? `${referring.name}, which is not declared, refers to its key`
-            : undefined,
+          referring !== undefined ? `${referring.name}, which is not declared, refers to its key` : undefined,
         changes: [
           ...(from === table.name ? [] : [{ is: 'rename table', from } as const]),
           ...[...columns].map(([to, from]) => ({ is: 'rename column', from, to }) as const),
@@ -111,12 +110,13 @@ function undeclaredColumns(table: Table, declared: readonly DeclaredTable[]): re
     .map(({ name }) => `${table.name}.${name}`);
 }
 
-/** The former names of a declared table and its columns, by their names, as far as the catalogue has them. */
+/** The former names of a table and of its columns, by their names. */
 interface Renames {
   readonly from: string;
   readonly columns: ReadonlyMap<string, string>;
 }
 
+/** The renames that the catalogue lacks, by the declared name of their table. */
 function renamesOf(
   declared: readonly DeclaredTable[],
   catalogue: readonly Table[],
@@ -124,7 +124,7 @@ function renamesOf(
   const existing = new Map(catalogue.map((table) => [table.name, table]));
   const names = new Set(declared.map(({ name }) => name));
   return new Map(
-    declared.map(({ name, was, columns }) => {
+    declared.flatMap(({ name, was, columns }) => {
       const isRenamed = was !== undefined && !existing.has(name) && existing.has(was) && !names.has(was);
       const from = isRenamed ? was : name;
       const old = new Set(existing.get(from)?.columns.map((column) => column.name));
@@ -132,7 +132,8 @@ function renamesOf(
         const isFree = !columns.some((other) => other.name === column.was);
         return column.was !== undefined && isFree && !old.has(column.name) && old.has(column.was);
       });
-      return [name, { from, columns: new Map(found.map((column) => [column.name, column.was ?? ''])) }];
+      if (!isRenamed && found.length === 0) return [];
+      return [[name, { from, columns: new Map(found.map((column) => [column.name, column.was ?? ''])) }]];
     }),
   );
 }

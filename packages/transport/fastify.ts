@@ -1,10 +1,17 @@
-import type { Socket } from 'node:net';
 import type { Readable } from 'node:stream';
-import type { FastifyBaseLogger, FastifyInstance, FastifyReply, FastifyRequest, HTTPMethods } from 'fastify';
+import type {
+  FastifyBaseLogger,
+  FastifyContextConfig,
+  FastifyInstance,
+  FastifyReply,
+  FastifyRequest,
+  HTTPMethods,
+} from 'fastify';
 import { type MaybePromise, whenReady } from '../../src/core/scheduler.ts';
 import { BodyBudget } from './body/body-budget.ts';
 import { BodyReader, type Done, streamBody } from './body/request-body.ts';
 import type { KnownCaller } from './caller.ts';
+import { onClientAbort } from './client-abort.ts';
 import type { Endpoint, Reply, RequestContext } from './endpoint.ts';
 import { type ErrorFormat, refusal } from './error-format.ts';
 import { HttpProblem, reasonPhrase } from './problem.ts';
@@ -18,10 +25,21 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** The route's endpoint, which the fast path may run too. */
     readonly endpoint?: Endpoint;
+    /** The paths of a route that serves several, by the name that each begins with. */
+    readonly paths?: ReadonlyMap<string, RoutePath>;
   }
   interface FastifyRequest {
     [CONTEXT]?: FastifyRequestContext | null;
   }
+}
+
+/** A path of a route that serves several. */
+export interface RoutePath {
+  /** The path's template. */
+  readonly url: string;
+  readonly endpoint: Endpoint;
+  /** Told of the requests to the path, instead of the recorder of the route. */
+  record?: ReplyRecorder;
 }
 
 const PARAM = /(?::(\w+)|(\*))\/?$/;
@@ -38,17 +56,87 @@ export function addEndpoint(
   endpoint: Endpoint,
   { fast = true }: { readonly fast?: boolean } = {},
 ): void {
+  const route = { endpoint, param: paramOf(url) };
+  addRoute(app, method, url, endpoint.bodyLimit, fast ? { endpoint } : {}, () => route);
+}
+
+/** The parameter of the path that is the name of an endpoint in `addEndpoints`. */
+const NAME = 'portico_name';
+
+/**
+ * Adds the route that `addEndpoint` would add for each name: `/books/:key` and `/loans/:key` if `rest` is `/:key`. It
+ * is one route of Fastify, because a thousand of them take a second and 50 MB. The endpoints have one body limit.
+ */
+export function addEndpoints(
+  app: FastifyInstance,
+  method: HTTPMethods,
+  endpoints: ReadonlyMap<string, Endpoint>,
+  rest: string,
+): void {
+  const paths = new Map<string, RoutePath>();
+  const routes = new Map<string, EndpointRoute>();
+  let bodyLimit = 0;
+  for (const [name, endpoint] of endpoints) {
+    const url = `/${name}${rest}`;
+    // Fastify would prefer the other route.
+    if (app.hasRoute({ method, url: app.prefix + url }))
+      throw new DuplicateRouteError(method, app.prefix + url);
+    paths.set(name, { url: app.prefix + url, endpoint });
+    routes.set(name, { endpoint, param: paramOf(url) });
+    bodyLimit = endpoint.bodyLimit;
+  }
+  const url = `/:${NAME}(^(?:${[...paths.keys()].join('|')})$)${rest}`;
+  addRoute(app, method, url, bodyLimit, { paths }, (request) => {
+    const route = routes.get(nameIn(request));
+    if (route === undefined) throw new Error(`No endpoint has the name in ${request.url}`);
+    return route;
+  });
+}
+
+/** A route of `addEndpoints` is there already; has the code and the words of Fastify's error. */
+class DuplicateRouteError extends Error {
+  override readonly name = 'DuplicateRouteError';
+  readonly code = 'FST_ERR_DUPLICATED_ROUTE';
+
+  constructor(method: HTTPMethods, url: string) {
+    super(`Method '${method}' already declared for route '${url}'`);
+  }
+}
+
+function nameIn({ params }: FastifyRequest): string {
+  return (params as Readonly<Record<string, string>>)[NAME] ?? '';
+}
+
+/** The path of a request's route, if that serves several. */
+export function routePathOf(request: FastifyRequest): RoutePath | undefined {
+  return request.routeOptions.config.paths?.get(nameIn(request));
+}
+
+/** The name of the last parameter of a path; undefined if the path does not end with one. */
+function paramOf(url: string): string | undefined {
   const [, name, wildcard] = PARAM.exec(url) ?? [];
-  const route = { endpoint, param: name ?? wildcard };
+  return name ?? wildcard;
+}
+
+function addRoute(
+  app: FastifyInstance,
+  method: HTTPMethods,
+  url: string,
+  bodyLimit: number,
+  config: FastifyContextConfig,
+  routeOf: (request: FastifyRequest) => EndpointRoute,
+): void {
   if (!app.hasRequestDecorator(CONTEXT)) app.decorateRequest(CONTEXT, null);
   // Nothing can be added to an application that has started.
   eventStreamsOf(app);
   app.route({
     method: method === 'GET' ? ['GET', 'HEAD'] : method,
     url,
-    ...(endpoint.bodyLimit > 0 ? { bodyLimit: endpoint.bodyLimit } : {}),
-    config: fast ? { endpoint } : {},
+    ...(bodyLimit > 0 ? { bodyLimit } : {}),
+    config,
     onRequest(request, reply, done) {
+      const route = routeOf(request);
+      const { endpoint } = route;
       const ctx = new FastifyRequestContext(request, reply, route);
       request[CONTEXT] = ctx;
       // Fastify refuses an invalid Content-Type, but accepts an absent one. Set it to undefined rather than
@@ -386,59 +474,4 @@ function joinVary(before: string, more: string): string {
     if (name !== '' && !names.has(key)) names.set(key, name);
   }
   return names.has('*') ? '*' : [...names.values()].join(', ');
-}
-
-/**
- * How long a request continues after its client has closed its half of the connection, in milliseconds. Most
- * such clients are gone, but the system keeps acknowledging data until the peer rejects it, so nothing else
- * reveals that.
- */
-const GRACE = 1_000;
-
-/**
- * Listeners for the end of a client's half, by socket: one `end` handler per socket, however many requests it
- * has.
- */
-const waiting = new WeakMap<Socket, Set<() => void>>();
-
-/**
- * Calls a listener once a client has left: when `onClose` fires, or `GRACE` after the client closes its half.
- * Returns a function that removes the listener.
- */
-export function onClientAbort(
-  socket: Socket,
-  onClose: (listener: () => void) => void,
-  listener: () => void,
-): () => void {
-  const listeners = listenersOf(socket);
-  let timer: NodeJS.Timeout | undefined;
-  let isOver = false;
-  const cancel = () => {
-    isOver = true;
-    clearTimeout(timer);
-    listeners.delete(onEnd);
-  };
-  const fire = () => {
-    if (isOver) return;
-    cancel();
-    listener();
-  };
-  const onEnd = () => {
-    timer = setTimeout(fire, GRACE);
-  };
-  if (socket.readableEnded) onEnd();
-  else listeners.add(onEnd);
-  onClose(fire);
-  return cancel;
-}
-
-function listenersOf(socket: Socket): Set<() => void> {
-  const known = waiting.get(socket);
-  if (known !== undefined) return known;
-  const listeners = new Set<() => void>();
-  waiting.set(socket, listeners);
-  socket.once('end', () => {
-    for (const listener of listeners) listener();
-  });
-  return listeners;
 }

@@ -6,10 +6,12 @@ export type { Endpoint, Reply, RequestContext } from './endpoint.ts';
 export { type ErrorFormat, PROBLEM_TYPE } from './error-format.ts';
 export {
   addEndpoint,
+  addEndpoints,
   addFields,
   exchangeOf,
   readRawBodies,
   refuseUnrouted,
+  routePathOf,
   send,
   sendProblem,
   unroutedHandler,

@@ -21,12 +21,16 @@ export function listRoutes(app: FastifyInstance): () => readonly ListedRoute[] {
   const routes = new Map<string, Set<string>>();
   app.addHook('onRoute', ({ url, method, config }) => {
     if (config?.unlisted) return;
+    const urls = config?.paths && Array.from(config.paths.values(), (path) => path.url);
+    for (const each of urls ?? [url]) add(each, [method].flat());
+  });
+  function add(url: string, added: readonly string[]): void {
     // A path with and without a trailing slash is listed once.
     const bare = url.replace(/\/$/, '');
     const path = routes.has(bare) ? bare : url;
     const methods = routes.get(path) ?? new Set();
-    for (const each of [method].flat()) methods.add(each);
+    for (const method of added) methods.add(method);
     routes.set(path, methods);
-  });
+  }
   return () => Array.from(routes, ([path, methods]) => ({ path, methods: [...methods] }));
 }

@@ -1,4 +1,11 @@
-import { addEndpoint, addFields, BodyBudget, readRawBodies, sendProblem } from '@portico/transport';
+import {
+  addEndpoint,
+  addEndpoints,
+  addFields,
+  BodyBudget,
+  readRawBodies,
+  sendProblem,
+} from '@portico/transport';
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import { addPreflights, type CorsOptions, corsPolicy } from '../access/cors.ts';
 import { pluginPolicy } from '../access/guarded.ts';
@@ -145,17 +152,19 @@ export const rest: FastifyPluginAsync<RestOptions> = async (
     for (const slash of ['', '/']) addEndpoint(app, 'POST', `/${BATCH}${slash}`, batch);
     const { all } = options.changes;
     for (const slash of ['', '/']) addEndpoint(app, 'GET', `/${CHANGES_PATH}${slash}`, all);
-    for (const [name, store] of relations) {
-      const endpoints = relationEndpoints(store, options);
-      for (const slash of ['', '/']) {
-        addEndpoint(app, 'GET', `/${name}${slash}`, endpoints.list);
-        addEndpoint(app, 'POST', `/${name}${slash}`, endpoints.create);
-        addEndpoint(app, 'DELETE', `/${name}${slash}`, endpoints.removeAll);
-        addEndpoint(app, 'GET', `/${name}/:key${slash}`, endpoints.read);
-        addEndpoint(app, 'PATCH', `/${name}/:key${slash}`, endpoints.change);
-        addEndpoint(app, 'PUT', `/${name}/:key${slash}`, endpoints.put);
-        addEndpoint(app, 'DELETE', `/${name}/:key${slash}`, endpoints.remove);
-      }
+    const endpoints = [...relations].map(
+      ([name, store]) => [name, relationEndpoints(store, options)] as const,
+    );
+    const each = (which: keyof ReturnType<typeof relationEndpoints>) =>
+      new Map(endpoints.map(([name, own]) => [name, own[which]]));
+    for (const slash of ['', '/']) {
+      addEndpoints(app, 'GET', each('list'), slash);
+      addEndpoints(app, 'POST', each('create'), slash);
+      addEndpoints(app, 'DELETE', each('removeAll'), slash);
+      addEndpoints(app, 'GET', each('read'), `/:key${slash}`);
+      addEndpoints(app, 'PATCH', each('change'), `/:key${slash}`);
+      addEndpoints(app, 'PUT', each('put'), `/:key${slash}`);
+      addEndpoints(app, 'DELETE', each('remove'), `/:key${slash}`);
     }
   }
 

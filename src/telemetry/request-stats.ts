@@ -1,4 +1,4 @@
-import { exchangeOf, type RecordedExchange, type ReplyRecorder } from '@portico/transport';
+import { exchangeOf, type RecordedExchange, type ReplyRecorder, routePathOf } from '@portico/transport';
 import type { FastifyBaseLogger, FastifyInstance, onResponseHookHandler } from 'fastify';
 import { requestFields } from '../core/trace.ts';
 import { LatencyHistogram, type Timer } from './meters.ts';
@@ -63,10 +63,13 @@ export class RequestStats {
    */
   listen(app: FastifyInstance): void {
     app.addHook('onRoute', (route) => {
-      const record = this.recorderOf(route.url);
+      const { paths } = route.config ?? {};
+      for (const path of paths?.values() ?? []) path.record = this.recorderOf(path.url);
+      const own = this.recorderOf(route.url);
       // The fast path does not run hooks.
-      route.config = { ...route.config, record };
+      if (paths === undefined) route.config = { ...route.config, record: own };
       const hook: onResponseHookHandler = (request, reply, done) => {
+        const record = (paths && routePathOf(request)?.record) ?? own;
         record(request.method, reply.statusCode, reply.elapsedTime, reply);
         done();
       };

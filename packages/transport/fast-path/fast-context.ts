@@ -5,9 +5,10 @@ import type { MaybePromise } from '../../../src/core/scheduler.ts';
 import { requestFields } from '../../../src/core/trace.ts';
 import { type BodyBudget, busy } from '../body/body-budget.ts';
 import type { KnownCaller } from '../caller.ts';
+import { onClientAbort } from '../client-abort.ts';
 import type { Endpoint, Reply, RequestContext } from '../endpoint.ts';
 import { type ErrorFormat, refusal } from '../error-format.ts';
-import { onClientAbort, withVary } from '../fastify.ts';
+import { withVary } from '../fastify.ts';
 import { bodyTooLarge } from '../problem.ts';
 import { LARGE_REPLY, type ReplyBudget, takenBy } from '../reply/reply-budget.ts';
 import {

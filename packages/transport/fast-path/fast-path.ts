@@ -2,7 +2,7 @@ import { channel, tracingChannel } from 'node:diagnostics_channel';
 import { EventEmitter } from 'node:events';
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
-import type { FastifyContextConfig, FastifyInstance } from 'fastify';
+import type { FastifyInstance } from 'fastify';
 import { takesEventStream } from '../../../src/core/negotiation.ts';
 import type { BodyBudget } from '../body/body-budget.ts';
 import { connectionEvent } from '../server/listen.ts';
@@ -164,7 +164,7 @@ interface AddedRoute {
   readonly scope: FastifyInstance;
   readonly method: string;
   readonly url: string;
-  readonly route: { readonly config?: FastifyContextConfig };
+  target(): Partial<Pick<FastRoute, 'endpoint' | 'record'>>;
 }
 
 /** The fast routes of one method. */
@@ -187,19 +187,24 @@ class RouteTable {
   watch(app: FastifyInstance): void {
     const added = this.#added;
     app.addHook('onRoute', function (route) {
-      for (const method of [route.method].flat()) added.push({ scope: this, method, url: route.url, route });
+      const own = { url: route.url, target: () => route.config ?? {} };
+      const { paths } = route.config ?? {};
+      const several = paths && Array.from(paths.values(), (path) => ({ url: path.url, target: () => path }));
+      for (const method of [route.method].flat())
+        for (const each of several ?? [own]) added.push({ scope: this, method, ...each });
     });
   }
 
   /** Builds the table once all routes are added, without the scopes for which `isHooked` returns true. */
   build(isHooked: (scope: FastifyInstance) => boolean): void {
-    for (const { scope, method, url, route } of this.#added) {
-      const { endpoint, record } = route.config ?? {};
+    const others = this.#added.filter(({ target }) => target().endpoint === undefined);
+    for (const { scope, method, url, target } of this.#added) {
+      const { endpoint, record } = target();
       const before = url.replace(PARAM, '');
       const hasParam = before !== url;
       // Fastify answers HEAD.
       if (endpoint === undefined || method === 'HEAD' || OTHER_PATTERN.test(before)) continue;
-      if (isHooked(scope) || this.#isShadowed(method, url)) continue;
+      if (isHooked(scope) || isShadowed(others, method, url)) continue;
       const routes = this.#methods.get(method) ?? { fixed: new Map(), withParam: new Map() };
       this.#methods.set(method, routes);
       (hasParam ? routes.withParam : routes.fixed).set(before, { endpoint, record, url, hasParam });
@@ -224,16 +229,16 @@ class RouteTable {
     const route = routes.withParam.get(path.slice(0, paramStart));
     return route !== undefined && isPlainSegment(path, paramStart) ? route : undefined;
   }
+}
 
-  /** Whether Fastify would give some of the route's requests to a more specific route. */
-  #isShadowed(method: string, url: string): boolean {
-    const before = url.replace(PARAM, '');
-    return this.#added.some((other) => {
-      if (other.method !== method || other.route.config?.endpoint !== undefined) return false;
-      const rest = other.url.startsWith(before) ? other.url.slice(before.length) : undefined;
-      return before === url ? rest === '' : rest !== undefined && rest !== '' && !rest.includes('/');
-    });
-  }
+/** Whether Fastify would give some of the route's requests to another route, which is more specific. */
+function isShadowed(others: readonly AddedRoute[], method: string, url: string): boolean {
+  const before = url.replace(PARAM, '');
+  return others.some((other) => {
+    if (other.method !== method) return false;
+    const rest = other.url.startsWith(before) ? other.url.slice(before.length) : undefined;
+    return before === url ? rest === '' : rest !== undefined && rest !== '' && !rest.includes('/');
+  });
 }
 
 /** Whether the last segment is not empty and needs no decoding. */

@@ -18,7 +18,7 @@ import { BodyBudget } from '../body/body-budget.ts';
 import { requestMessage } from '../body/request-body.ts';
 import type { ErrorFormat } from '../error-format.ts';
 import { FastPath } from '../fast-path/fast-path.ts';
-import { sendProblem } from '../fastify.ts';
+import { routePathOf, sendProblem } from '../fastify.ts';
 import { ReplyBudget } from '../reply/reply-budget.ts';
 import { eventStreamsOf, isWhole, limitUnread } from '../reply/reply-streams.ts';
 import type { RequestSpan, RequestTracing } from '../request-events.ts';
@@ -292,7 +292,7 @@ function traceRequests(app: FastifyInstance, tracing: RequestTracing): void {
     const { method, originalUrl: target, protocol, ip: client = '', headers, is404 } = request;
     const span = tracing.begin({
       method,
-      route: is404 ? undefined : request.routeOptions.url,
+      route: is404 ? undefined : (routePathOf(request)?.url ?? request.routeOptions.url),
       target,
       scheme: protocol === 'https' ? 'https' : 'http',
       client,

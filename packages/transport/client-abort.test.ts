@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
 import { test } from 'node:test';
 import { heapInUse } from '../../test/support/collect-garbage.ts';
-import { onClientAbort } from './fastify.ts';
+import { onClientAbort } from './client-abort.ts';
 
 /** Both ends of a connection, whose halves end one by one. */
 async function pair() {

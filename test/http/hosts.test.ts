@@ -11,6 +11,7 @@ import { rest } from '../../src/rest/rest.ts';
 import { openDatabase } from '../../src/sql/open.ts';
 import { rawHttp } from '../support/connections.ts';
 import { LAST_REQUEST } from '../support/odd-requests.ts';
+import { inFull } from '../support/proof-settings.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 import { settingsOf, shownCommand } from '../support/shown-commands.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
@@ -30,6 +31,7 @@ const READS: Readonly<Record<Door, string>> = {
   webhook: '/',
 };
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
+const ACCEPTS = ['*/*', 'text/html', 'text/event-stream'];
 
 async function start(env: Headers = {}): Promise<TestService> {
   const service = await startTestService({ env: { HTTP_HOSTS: 'app.example', ...env } });
@@ -76,9 +78,11 @@ test('every route of a door on loopback refuses an unknown host, by every method
   for (const path of ['/livez', '/readyz', '/actuator/console', '/actuator/console/api/live?topics=log'])
     paths.get('management')?.add(path);
   for (const door of GUARDED) {
-    for (const path of paths.get(door) ?? []) {
+    for (const [at, path] of [...(paths.get(door) ?? [])].entries()) {
+      // Under `npm test` a third of the routes is asked with every Accept header.
+      const accepts = inFull || at % 3 === 0 ? ACCEPTS : ACCEPTS.slice(0, 1);
       for (const method of METHODS) {
-        for (const accept of ['*/*', 'text/html', 'text/event-stream']) {
+        for (const accept of accepts) {
           const head = `${method} ${path} HTTP/1.1\r\nHost: evil.example\r\nAccept: ${accept}\r\nContent-Length: 2\r\n\r\n{}`;
           const { fast, fastify } = await twins.ask(door, [head, LAST_REQUEST]);
           assert.match(

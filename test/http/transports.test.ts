@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { almostPlain, pieces } from '../support/odd-requests.ts';
+import { inFull } from '../support/proof-settings.ts';
 import {
   type AskOptions,
   DELIVERY,
@@ -79,12 +80,14 @@ test('every route that a door lists has the same reply to every method and every
   const routes = await listedRoutes(twins.fast);
   assert.deepEqual(await listedRoutes(twins.fastify), routes);
   assert.ok(routes.length > 30);
-  for (const [door, path] of routes) {
+  for (const [at, [door, path]] of routes.entries()) {
+    // Under `npm test` a third of the routes is asked with every Accept header.
+    const accepts = inFull || at % 3 === 0 ? ACCEPTS : ACCEPTS.slice(0, 1);
     const targets = ['1', 'no', DELIVERY].map((param) => path.replace(/:\w+$|\*$/, param));
     for (const target of new Set(targets)) {
       const asked = [
         ...METHODS.map((method) => [method, 'text/html']),
-        ...ACCEPTS.map((accept) => ['GET', accept]),
+        ...accepts.map((accept) => ['GET', accept]),
       ];
       for (const [method = '', accept] of asked) {
         if (SLOW.has(`${method} ${target}`)) continue;

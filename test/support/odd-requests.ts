@@ -179,7 +179,10 @@ export function almostPlain(of: OddRequests): readonly OddRequest[] {
       { lines: [...lines.filter((each) => nameOf(each) !== nameOf(line)), line] },
     ]),
   ];
-  return changes.map((change) => request({ ...plain, ...change }));
+  const requests = changes.map((change) => request({ ...plain, ...change }));
+  const bytesOf = ({ head, body }: OddRequest) => head + Buffer.from(body).toString('latin1');
+  // Several changes make the same request, such as a header line that comes instead of none.
+  return [...new Map(requests.map((each) => [bytesOf(each), each])).values()];
 }
 
 /** How the bytes of some requests are written: all at once, request by request, or each head and body in two. */

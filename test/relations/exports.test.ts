@@ -4,6 +4,7 @@ import { inspect } from 'node:util';
 import fc from 'fast-check';
 import type { Relation } from '../../src/relations/relation.ts';
 import { importTo, linesOf } from '../rest/support/rest-door.ts';
+import { rounds } from '../support/proof-settings.ts';
 import type { Body } from '../support/relations/model.ts';
 import { bodies, declarations } from '../support/relations/random-declarations.ts';
 import { type RelationDoor, relationDoors } from '../support/relations/relation-door.ts';
@@ -11,7 +12,7 @@ import { LIBRARY, SPECIMENS } from '../support/relations/relations.ts';
 
 const NDJSON = 'application/x-ndjson';
 const CSV = 'text/csv';
-const RUNS: Readonly<Record<string, number>> = { sqlite: 15, postgres: 8 };
+const RUNS: Readonly<Record<string, number>> = { sqlite: rounds(15), postgres: rounds(8) };
 
 const ndjson = (rows: readonly unknown[]) => rows.map((row) => `${JSON.stringify(row)}\n`).join('');
 

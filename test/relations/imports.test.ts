@@ -5,6 +5,7 @@ import fc from 'fast-check';
 import { codecOf } from '../../src/relations/codecs.ts';
 import type { Column, ColumnType, Relation } from '../../src/relations/relation.ts';
 import { importTo, linesOf, openImport } from '../rest/support/rest-door.ts';
+import { rounds } from '../support/proof-settings.ts';
 import { type Body, Model } from '../support/relations/model.ts';
 import { jsonOf } from '../support/relations/random-columns.ts';
 import { bodies, declarations } from '../support/relations/random-declarations.ts';
@@ -15,7 +16,7 @@ import { waitFor } from '../support/wait-for.ts';
 const NDJSON = { 'content-type': 'application/x-ndjson' };
 const CSV = { 'content-type': 'text/csv' };
 const ndjson = (rows: readonly unknown[]) => rows.map((row) => `${JSON.stringify(row)}\n`).join('');
-const RUNS: Readonly<Record<string, number>> = { sqlite: 12, postgres: 6 };
+const RUNS: Readonly<Record<string, number>> = { sqlite: rounds(12), postgres: rounds(6) };
 
 /** Employees, who refer to each other. */
 const STAFF: Relation = relation('staff', {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { inFull } from '../support/proof-settings.ts';
 import { type RelationDoor, relationDoors } from '../support/relations/relation-door.ts';
 import { column, LIBRARY, relation, SPECIMENS } from '../support/relations/relations.ts';
 
@@ -125,8 +126,10 @@ for (const [engine, open] of Object.entries(relationDoors)) {
     test('every filter in every order gives the rows of a sorted array, page by page, forwards and back', async () => {
       await using door = await open(LIBRARY);
       const books = await fill(door);
-      for (const [sort, compares] of Object.entries(ORDERS)) {
-        for (const [parameters, matches] of FILTERS) {
+      for (const [nth, [sort, compares]] of Object.entries(ORDERS).entries()) {
+        for (const [at, [parameters, matches]] of FILTERS.entries()) {
+          // Under `npm test` each filter has a third of the orders, and each order a third of the filters.
+          if (!inFull && (nth + at) % 3 !== 0) continue;
           const path = `/books?${query({ sort, limit: '7', ...parameters })}`;
           const compare: Compare = (a, b) =>
             compares.map((each) => each(a, b)).find((order) => order !== 0) ?? 0;

@@ -4,13 +4,14 @@ import { inspect } from 'node:util';
 import fc from 'fast-check';
 import { codecOf } from '../../src/relations/codecs.ts';
 import type { Column, Relation } from '../../src/relations/relation.ts';
+import { rounds } from '../support/proof-settings.ts';
 import { type Body, Model, type ModelRow, type Outcome, type Tree } from '../support/relations/model.ts';
 import { jsonOf } from '../support/relations/random-columns.ts';
 import { bodies, declarations, declarationsWithUsers } from '../support/relations/random-declarations.ts';
 import { type RelationDoor, relationDoors } from '../support/relations/relation-door.ts';
 import { usersAsRows } from '../support/relations/users-door.ts';
 
-const RUNS: Readonly<Record<string, number>> = { sqlite: 12, postgres: 6 };
+const RUNS: Readonly<Record<string, number>> = { sqlite: rounds(12), postgres: rounds(6) };
 const STEPS = 50;
 const CODES = { taken: 'TAKEN', missing: 'REFERENCE_MISSING', referenced: 'REFERENCED' } as const;
 

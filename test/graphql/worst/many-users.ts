@@ -22,11 +22,12 @@ export async function startWithDatabase(cwd: string, users: number): Promise<Por
 const AT_ONCE = 8;
 const PER_DOCUMENT = 30;
 
-/** A service with so many users in memory, with more in its environment. */
+/** A service with so many users in memory, with more in its environment and at the end of each name. */
 export async function startWithMemory(
   cwd: string,
   users: number,
   env: Readonly<Record<string, string>> = {},
+  ending = '',
 ): Promise<PorticoProcess> {
   const portico = startPortico({
     cwd,
@@ -42,7 +43,7 @@ export async function startWithMemory(
       const fields = Array.from(
         { length: count },
         (_, i) =>
-          `a${i}:createUser(name:"user number ${first + i}",email:"user${first + i}@example.com"){id}`,
+          `a${i}:createUser(name:"user number ${first + i}${ending}",email:"user${first + i}@example.com"){id}`,
       );
       const reply = await fetch(`${portico.urls.graphql}/graphql`, {
         method: 'POST',

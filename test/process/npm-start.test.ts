@@ -26,10 +26,10 @@ const COPIED = [
 const DOCUMENTS = ['docs/PACKAGE.md', 'CHANGELOG.md', 'LICENSE'];
 
 /** A checkout of its own, never built, with the packages of this one. */
-async function checkout() {
+async function checkout(more: readonly string[] = []) {
   await using cleanup = new AsyncDisposableStack();
   const { path } = cleanup.use(await temporaryFolder());
-  for (const name of [...COPIED, ...DOCUMENTS])
+  for (const name of [...COPIED, ...DOCUMENTS, ...more])
     await cp(join(ROOT, name), join(path, name), { recursive: true });
   await linkPackages(path);
   const rest = cleanup.move();
@@ -77,8 +77,9 @@ test('without the development packages npm ci goes on and npm start says what is
 });
 
 test('SIGTERM to npm stops the service behind it, whatever shell is between', async () => {
-  await using copy = await checkout();
-  await copy.npm('run', 'prepare');
+  // A build that is there is not made again.
+  const built = existsSync(join(ROOT, 'dist')) ? ['dist'] : [];
+  await using copy = await checkout(built);
   const ports = { PORT: '0', REST_PORT: '0', GRAPHQL_PORT: '0', MANAGEMENT_PORT: '0' };
   const npm = spawn('npm', ['--silent', 'start'], {
     cwd: copy.path,

@@ -21,6 +21,7 @@ import {
   statfsSync,
   writeFileSync,
 } from 'node:fs';
+import { enableCompileCache, flushCompileCache } from 'node:module';
 import { join, relative, sep } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { run } from 'node:test';
@@ -46,7 +47,8 @@ const TIMEOUT = 600_000;
 const MEMORY = '/dev/shm';
 /** Free space that the tests' files may need, in bytes. */
 const ROOM = 4 * 1024 ** 3;
-const CONNECTIONS = '400';
+// No test waits for the vacuum, which visits every database once a minute.
+const SERVER = { max_connections: '400', autovacuum: 'off' };
 
 /** The part of Node's event for a finished test that is used here. */
 interface Ended {
@@ -124,13 +126,20 @@ if (!flags.proof) process.env.PORTICO_PROOF ??= 'short';
 process.env.PORTICO_MAIN ??= join(ROOT, 'dist/bin/portico.js');
 process.env.NODE_COMPILE_CACHE ??= join(ROOT, 'build/compile-cache');
 
+if (files.length > 1) {
+  // Otherwise each of the first processes would compile the sources.
+  enableCompileCache(process.env.NODE_COMPILE_CACHE);
+  await import('../../test/support/service.ts');
+  flushCompileCache();
+}
+
 await using cleanup = new AsyncDisposableStack();
 if (selected.some((file) => PACKAGE.test(readFileSync(join(ROOT, file), 'utf8')))) {
   process.env.PORTICO_TEST_PACKAGE = cleanup.use(await buildPackage({ types: true })).built;
 }
 
 if ((await missingPostgres()) === undefined) {
-  const server = cleanup.use(await startPostgres({ settings: { max_connections: CONNECTIONS } }));
+  const server = cleanup.use(await startPostgres({ settings: SERVER }));
   process.env.PORTICO_TEST_POSTGRES_PORT = String(server.port);
 }
 

@@ -303,7 +303,8 @@ function databasesOf(port: number): PostgresDatabases {
   const createDatabase = async () => {
     const name = `${prefix}_${made.length + 1}`;
     made.push(name);
-    await sql(`CREATE DATABASE ${name}`);
+    // Copying the files of the template takes half the processor time of writing its pages to the WAL.
+    await sql(`CREATE DATABASE ${name} STRATEGY FILE_COPY`);
     return urlOf(port, name);
   };
   return {

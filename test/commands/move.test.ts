@@ -8,6 +8,7 @@ import { openDatabase, pendingMigrations } from '../../src/sql/open.ts';
 import { withoutPostgres } from '../support/databases.ts';
 import { MAIN, runPortico, startPortico } from '../support/portico-process.ts';
 import { type PostgresDatabases, sharedPostgres } from '../support/postgres.ts';
+import { rounds } from '../support/proof-settings.ts';
 import { seededRandom } from '../support/random.ts';
 import { makeRandomRows, rowsOf } from '../support/random-rows.ts';
 import { runCommand } from '../support/run-command.ts';
@@ -82,7 +83,7 @@ describe('portico move', { skip: withoutPostgres ?? false }, () => {
       return Number(row?.[0]);
     };
     let kills = 0;
-    for (let round = 0; round < 5 && !(await isThrough(to)); round++) {
+    for (let round = 0; round < rounds(5) && !(await isThrough(to)); round++) {
       const next = (await countRows()) + random.below(6_000);
       const { end } = await stopped(`sqlite:${first}`, to, 'SIGKILL', async () => (await countRows()) > next);
       if (end === 'SIGKILL') kills++;
@@ -93,7 +94,7 @@ describe('portico move', { skip: withoutPostgres ?? false }, () => {
     const size = (path: string) => statSync(path, { throwIfNoEntry: false })?.size ?? 0;
     const bytes = () => size(second) + size(`${second}-wal`);
     const back = `sqlite:${second}`;
-    for (let round = 0; round < 3 && !(await isThrough(back)); round++) {
+    for (let round = 0; round < rounds(3) && !(await isThrough(back)); round++) {
       const next = bytes() + random.below(3_000_000);
       await stopped(to, back, 'SIGKILL', () => bytes() > next);
     }

@@ -7,7 +7,7 @@ import { fuzz } from './fuzz/fuzz.ts';
 import { startServiceTwins } from './fuzz/service-twins.ts';
 
 const number = (name: string, otherwise: number) => Number(process.env[name] ?? otherwise);
-const COUNT = proofCount('PORTICO_FUZZ', 2_500);
+const COUNT = proofCount('PORTICO_FUZZ', 2_500, 400);
 const SEED = number('PORTICO_FUZZ_SEED', Math.floor(Math.random() * 2 ** 31));
 const FIRST = number('PORTICO_FUZZ_FIRST', 0);
 const TIMEOUT = 300_000 + COUNT * 200;

@@ -24,7 +24,7 @@ const SURE = 8;
 // PORTICO_PROOF_CALLS: up to which call each one fails.
 const CALLS = proofCount('PORTICO_PROOF_CALLS', 10, 3);
 /** Of the calls of a first start: the first ones, and every so many of those after. */
-const [FIRST, EVERY] = inFull ? [8, 3] : [3, 6];
+const [FIRST, EVERY] = inFull ? [8, 3] : [3, 9];
 
 const ERRORS = { EIO: CALLS, ENOSPC: Math.ceil(CALLS / 2), EROFS: Math.ceil(CALLS / 2) };
 

@@ -14,7 +14,7 @@ import { watchedTurns } from '../support/turns.ts';
 import { changedList, KNOWN, type ListRequest, randomList, TEXTS } from './support/random-list.ts';
 
 /** Requests that are tried: half of them at random, the others bred from the worst so far. */
-const REQUESTS = proofCount('PORTICO_WORST_LISTS', 40);
+const REQUESTS = proofCount('PORTICO_WORST_LISTS', 40, 8);
 const SEED = Number(process.env.PORTICO_WORST_SEED ?? Math.floor(Math.random() * 2 ** 31));
 /** How much processor time any list may take of the event loop in one turn, in milliseconds. */
 const MAX_TURN = 50;

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { Agent, type IncomingMessage, request } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
-import { proofCount } from '../../support/proof-settings.ts';
+import { proofCount, rounds } from '../../support/proof-settings.ts';
 import { type Random, seededRandom } from '../../support/random.ts';
 import { startTestService, type TestService } from '../../support/service.ts';
 import { foreignIds } from '../fuzz/compare.ts';
@@ -14,7 +14,7 @@ import { proxies } from './proxy.ts';
 
 const SEED = Number(process.env.PORTICO_FUZZ_SEED ?? Math.floor(Math.random() * 2 ** 31));
 const CLIENTS = 20;
-const REQUESTS = 100;
+const REQUESTS = rounds(100);
 const USERS = 50;
 /** Clients that say what they like. */
 const ODD = Math.ceil(proofCount('PORTICO_FUZZ', 2_500) / 15);

@@ -11,7 +11,7 @@ import { temporaryFolder } from '../../support/temporary-folder.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { type ProxyProgram, proxies } from './proxy.ts';
 
-const CLIENTS = 8;
+const CLIENTS = inFull ? 8 : 4;
 /** Between two requests of a client, in milliseconds. */
 const PAUSE = inFull ? 2 : 40;
 const PORTS = ['GRAPHQL_PORT', 'REST_PORT', 'MANAGEMENT_PORT', 'PORT'];

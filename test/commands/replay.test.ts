@@ -263,11 +263,11 @@ test('Ctrl+C ends a long replay between two batches, which says how far it came'
 
 test('a service beside a long replay goes on taking deliveries', async () => {
   await using folder = await workingFolder();
-  await fillDead(folder.path, 3_000);
+  await fillDead(folder.path, 1_000);
   await using service = startPortico({ cwd: folder.path });
   await service.ready();
   await using replay = startPortico({ cwd: folder.path, args: ['deliveries', 'replay', '--dead'] });
-  await waitFor('it to begin', () => replay.stderr.includes('Replaying 3,000 deliveries.'));
+  await waitFor('it to begin', () => replay.stderr.includes('Replaying 1,000 deliveries.'));
   let posted = 0;
   while (replay.child.exitCode === null) {
     const reply = await fetch(`${service.urls.webhook}/webhook`, { method: 'POST', body: '{"event":"new"}' });

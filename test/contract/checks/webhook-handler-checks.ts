@@ -112,7 +112,7 @@ export const webhookHandlerChecks: readonly Check[] = [
     needs: { module: waitingModule, env: { MANAGEMENT_INCLUDE: '*' }, restart: true },
     async run(subject) {
       const management = (path: string) => subject.management.send('GET', path);
-      const tokens = Array.from({ length: 500 }, () => unique('waiting'));
+      const tokens = Array.from({ length: 200 }, () => unique('waiting'));
       const replies = await Promise.all(
         tokens.map((token) =>
           deliver(subject, { event: 'order_waiting', data: { token, text: 'Grüße 😀' } }),

@@ -28,10 +28,12 @@ import type { RowWrite, StoredRow, WriteOutcome } from '../relations/rows/writes
 import { askedImport, type ImportLimits, importer } from './bulk.ts';
 import { askedExport } from './lists.ts';
 import {
+  allowedOf,
   createKey,
   isConditional,
   json,
   keptOf,
+  methodNotAllowed,
   notModified,
   userValidators,
   validatorHeaders,
@@ -241,7 +243,9 @@ class Rows {
     const faults: RowFault[] = [];
     const row = this.#requests.row(head, this.#body(ctx), '#', faults, key);
     if (faults.length > 0) throw invalidRow(faults);
-    if (!rule.replaces && !rule.creates) throw this.#missing();
+    if (!rule.replaces && !rule.creates) {
+      throw (await this.#store.read(key)) === undefined ? this.#missing() : CHANGED_MEANWHILE;
+    }
     return this.#changed(ctx, await this.#store.put(row, rule));
   }
 
@@ -315,7 +319,9 @@ class Rows {
   }
 
   /** The key in the path, as sent: a comma between parts differs from one that is escaped. */
-  #key({ target }: RequestContext): RowKey {
+  #key({ target, param }: RequestContext): RowKey {
+    const { name } = this.#store.relation;
+    if (param === '') throw methodNotAllowed(allowedOf(`/${name}`, new Set([name])) ?? '');
     const [path = ''] = target.split('?', 1);
     const segment = path.replace(/\/$/, '');
     const key = this.#format.readPath(segment.slice(segment.lastIndexOf('/') + 1));

@@ -161,6 +161,24 @@ for (const [engine, open] of Object.entries(relationDoors)) {
       );
     });
 
+    test('filters of a stream of several relations hold for the rows of each', async () => {
+      await using door = await open(LIBRARY);
+      const path = `/_changes?relation=books,loans&where=${encodeURIComponent('{"author_id":2}')}`;
+      const refused = await door.get(path);
+      assert.match(refused.body.detail, /"where" names "author_id", which loans does not have/);
+      await using one = await followed(door, '/_changes?relation=books&author_id=2');
+      await using stream = await followed(door, '/_changes?relation=books,authors&id:gte=2');
+      await door.send('POST', '/authors', [{ name: 'Ann' }, { name: 'Bob' }]);
+      await door.send('POST', '/books', [
+        { title: 'a', author_id: 1 },
+        { title: 'b', author_id: 2 },
+      ]);
+      const keys = (events: Awaited<ReturnType<typeof next>>) =>
+        events.map(({ data }) => `${data.relation} ${data.key}`);
+      assert.deepEqual(keys(await next(stream, 2)), ['authors 2', 'books 2']);
+      assert.deepEqual(keys(await next(one, 1)), ['books 2']);
+    });
+
     test('refusals say what a stream takes', async () => {
       await using door = await open([...LIBRARY, changesOff]);
       const ask = async (path: string) => {
@@ -176,7 +194,16 @@ for (const [engine, open] of Object.entries(relationDoors)) {
       assert.match(String((await ask('/books?limit=3'))[2]), /not "limit"/);
       assert.match(String((await ask('/_changes'))[2]), /relation=authors,books,loans/);
       assert.match(String((await ask('/_changes?relation=book'))[2]), /did you mean books/);
-      assert.match(String((await ask('/_changes?relation=books&title=x'))[2]), /takes filters/);
+      const other = await ask('/_changes?relation=books,authors&title=x');
+      assert.match(String(other[2]), /"title" names "title", which authors does not have/);
+      for (const name of ['users', 'books,users']) {
+        const users = await ask(`/_changes?relation=${name}`);
+        assert.deepEqual(users, [
+          400,
+          'INVALID_PARAMETER',
+          'Follow users at /users, with "Accept: text/event-stream"',
+        ]);
+      }
       assert.match(String((await ask('/_changes?relation=notes'))[2]), /^notes does not record its changes/);
       assert.deepEqual((await ask('/notes')).slice(0, 2), [406, 'NOT_ACCEPTABLE']);
       assert.equal((await door.send('POST', '/_changes', {})).status, 405);

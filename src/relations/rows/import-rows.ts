@@ -5,7 +5,7 @@ import { ImportError, type ReadFields, type ReadRecord, type Refusal } from '../
 import type { Column, Relation, Value } from '../relation.ts';
 import { conflictFaults, listedFaults, toldFaults } from './faults.ts';
 import {
-  defaultOf,
+  absentValue,
   type RowConflict,
   type RowFault,
   RowFormat,
@@ -105,9 +105,11 @@ function readHeader(
     const isAssigned = column.type.kind === 'serial' && !column.type.open;
     return fieldReader(column, isAssigned ? -1 : at, caller);
   });
+  const format = new RowFormat(relation);
   return (fields): ReadRecord<NewRow> => {
     const faults: RowFault[] = [];
     const values = readers.map((read) => read(fields, faults));
+    format.checkPath(values, '#', faults);
     return faults.length > 0 ? invalid(faults) : { row: { values, given: fields } };
   };
 }
@@ -129,11 +131,8 @@ function fieldReader(column: Column, at: number, caller: string | undefined): Fi
     faults.push({ detail: `"${name}" ${problem}`, pointer: `#/${name}` });
     return null;
   };
-  const missing = (): Value => {
-    if (type.kind === 'serial' || column.default === undefined) return null;
-    return defaultOf(column.default, column, caller);
-  };
   return (fields, faults) => {
+    const missing = () => absentValue(column, caller, '#', faults);
     if (at === -1) return missing();
     const field = fields[at];
     if (field === undefined) {

@@ -139,6 +139,8 @@ export class RowFormat {
   readonly serial: number;
   /** The indexes of the key's columns. */
   readonly keyIndexes: readonly number[];
+  /** Whether a key may be a text that no path can have. */
+  readonly #mayLackPath: boolean;
   readonly #names: ReadonlyMap<string, number>;
 
   constructor(relation: Relation) {
@@ -147,6 +149,8 @@ export class RowFormat {
     this.#names = new Map(columns.map(({ name }, i) => [name, i]));
     this.serial = columns.findIndex(({ type }) => type.kind === 'serial');
     this.keyIndexes = key.map((name) => this.indexOf(name));
+    const [{ type } = { type: undefined }] = this.keyIndexes.map((i) => columns[i] as Column);
+    this.#mayLackPath = key.length === 1 && PATHLESS_TYPES.includes(type?.kind);
   }
 
   /** The index of a column. */
@@ -246,7 +250,7 @@ export class RowFormat {
     const members = this.#members(given, at, faults);
     const { columns, key: keyNames } = this.relation;
     if (members === undefined) return [];
-    return columns.map((column) => {
+    const row = columns.map((column) => {
       const part = key === undefined ? -1 : keyNames.indexOf(column.name);
       const own = Object.hasOwn(members, column.name) ? members[column.name] : undefined;
       if (part >= 0) {
@@ -264,13 +268,23 @@ export class RowFormat {
         }
         return readMember(column, own, at, faults);
       }
-      if (column.type.kind === 'serial') return null;
-      if (column.default !== undefined) return defaultOf(column.default, column, caller);
-      if (!column.nullable) {
-        faults.push({ detail: `"${column.name}" is missing`, pointer: pointerTo(at, column.name) });
-      }
-      return null;
+      return absentValue(column, caller, at, faults);
     });
+    this.checkPath(row, at, faults);
+    return row;
+  }
+
+  /** Adds a fault if no path can have the key of a row: clients leave such segments out. */
+  checkPath(row: RowValues, at: string, faults: RowFault[]): void {
+    const [value] = this.#mayLackPath ? this.keyOf(row) : [];
+    if (value === undefined || value === null) return;
+    const text = this.path([value]);
+    if (!PATHLESS.includes(text)) return;
+    const [name = ''] = this.relation.key;
+    const detail = `"${name}" must not be "${text}" as the key, which stands in the path`;
+    if (!faults.some(({ pointer }) => pointer === pointerTo(at, name))) {
+      faults.push({ detail, pointer: pointerTo(at, name) });
+    }
   }
 
   /** Reads a merge patch from parsed JSON and adds its faults; `key` is the key in the path. */
@@ -328,25 +342,46 @@ function readMember(column: Column, given: unknown, at: string, faults: RowFault
   return null;
 }
 
-/** The value of a column that a new row does not have; `caller` is the name of who sends it. */
-export function defaultOf(
-  given: NonNullable<Column['default']>,
-  { type }: Column,
+/**
+ * The value of a column that a new row does not have; adds a fault if it needs one. `caller` is the name of
+ * who sends the row, `at` the pointer of the row.
+ */
+export function absentValue(
+  { name, type, nullable, default: standard }: Column,
   caller: string | undefined,
+  at: string,
+  faults: RowFault[],
 ): Value {
-  switch (given.kind) {
+  const refuse = (problem: string): Value => {
+    faults.push({ detail: `"${name}" ${problem}`, pointer: pointerTo(at, name) });
+    return null;
+  };
+  switch (standard?.kind) {
+    case undefined:
+      return nullable || type.kind === 'serial' ? null : refuse('is missing');
     case 'value':
-      return given.value;
+      return standard.value;
     case 'v4':
       return randomUUID();
     case 'v7':
       return uuidV7(Date.now());
-    case 'caller':
-      return caller ?? null;
     case 'now':
       return type.kind === 'date' ? new Date().toISOString().slice(0, 10) : Date.now();
+    case 'caller': {
+      if (caller === undefined)
+        return nullable ? null : refuse('is missing, and the request has no caller to take it from');
+      const parsed = codecOf(type).parse(caller);
+      return 'value' in parsed
+        ? parsed.value
+        : refuse(`would be the name of the caller, but ${parsed.problem}`);
+    }
   }
 }
+
+/** Texts of a key that clients leave out of a path, or resolve. */
+const PATHLESS: readonly string[] = ['', '.', '..'];
+/** The types that have such a text. */
+const PATHLESS_TYPES: readonly (ColumnType['kind'] | undefined)[] = ['text', 'enum', 'bytes'];
 
 /** A UUID of version 7 (RFC 9562 5.7): the time in milliseconds, then random bits. */
 function uuidV7(time: number): string {

@@ -83,7 +83,7 @@ function changesOperation(recorded: readonly string[]): ApiOperation {
   return {
     id: '_changes.follow',
     summary: 'Follows the changes of several relations',
-    description: 'Needs the scope to read each of them.',
+    description: 'Needs the scope to read each of them. Filters hold for the rows of each.',
     parameters: [
       {
         ...queryParameter('relation', 'The relations to follow, with commas between.', {
@@ -92,6 +92,7 @@ function changesOperation(recorded: readonly string[]): ApiOperation {
         }),
         required: true,
       },
+      shared('RowWhere'),
       ...LAST_EVENT,
     ],
     replies: { 200: { description: 'The changes in commit order.', content: CHANGES_CONTENT } },
@@ -116,6 +117,7 @@ function severalApi(first: Relation, relations: Relations, { prefix, policy }: R
   const { example } = rowSchemas(relations, first);
   const recorded = [...relations.values()].filter(({ changes }) => changes).map(({ name }) => name);
   const write = { method: 'POST', path: `/${first.name}`, body: example };
+  const content = { [JSON_TYPE]: { ...BATCH_BODY, examples: [{ writes: [write] }] } };
   return {
     door: 'rest',
     tag: '_relations',
@@ -132,22 +134,16 @@ function severalApi(first: Relation, relations: Relations, { prefix, policy }: R
           description:
             'In a body, `{"$result": 0, "pointer": "/id"}` stands for a column of the row of an earlier write, counted from 0; in a path `{$0/id}`. The first refused write undoes all, and `errors` points to it. Instead of the scope `*:write`, that of each relation is enough.',
           parameters: [shared('RowIdempotencyKey')],
-          body: {
-            required: true,
-            content: {
-              [JSON_TYPE]: { ...BATCH_BODY, examples: [{ writes: [write] }] },
-            },
-          },
+          body: { required: true, content },
           replies: { 200: json('The replies to the writes, in their order.', BATCH_RESULTS, APPLIED) },
-          refusals: [
-            ...[...WRITE, ...KEY, ...CONDITION],
-            ...(['INVALID_BATCH', 'INVALID_PARAMETER', 'LIMIT_EXCEEDED', 'NOT_FOUND', 'REFERENCED'] as const),
-          ],
+          refusals: [...WRITE, ...KEY, ...CONDITION, ...BATCH_REFUSALS],
         },
       },
     },
   };
 }
+
+const BATCH_REFUSALS = ['INVALID_BATCH', 'LIMIT_EXCEEDED', 'NOT_FOUND', 'REFERENCED'] as const;
 
 const BATCH_BODY = {
   ...object({
@@ -291,6 +287,7 @@ const ETAG = { etag: headerOf('RowETag') };
 const PAGE_ETAG = { etag: headerOf('RowPageETag') };
 const NOT_MODIFIED = 'The copy of the client is current.';
 const APPLIED = { 'preference-applied': headerOf('RowApplied') };
+const PAGE = { link: headerOf('RowLink'), 'x-total-count': headerOf('RowTotal'), ...PAGE_ETAG, ...APPLIED };
 const CREATED = { location: headerOf('RowLocation'), ...ETAG, ...APPLIED };
 const MINIMAL: ApiReply = {
   description: 'Done; without the row, as `Prefer: return=minimal` asks, or because the caller may not read.',
@@ -301,6 +298,7 @@ const WRITE = [
   ...STORE,
   ...BODY,
   'UNSUPPORTED_MEDIA_TYPE',
+  'INVALID_PARAMETER',
   'INVALID_ROW',
   'TAKEN',
   'REFERENCE_MISSING',
@@ -343,12 +341,7 @@ function listOperation(relation: Relation, rows: RowSchemas): ApiOperation {
           ...EXPORT_CONTENT,
           ...(relation.changes && CHANGES_CONTENT),
         },
-        headers: {
-          link: headerOf('RowLink'),
-          'x-total-count': headerOf('RowTotal'),
-          ...PAGE_ETAG,
-          ...APPLIED,
-        },
+        headers: PAGE,
       },
       304: { description: NOT_MODIFIED, headers: PAGE_ETAG },
     },
@@ -435,7 +428,7 @@ function createOperation({ name, key, unique }: Relation, rows: RowSchemas): Api
       ),
       204: MINIMAL,
     },
-    refusals: [...WRITE, ...KEY, ...IMPORT_REFUSALS, 'INVALID_PARAMETER', 'LIMIT_EXCEEDED'],
+    refusals: [...WRITE, ...KEY, ...IMPORT_REFUSALS, 'LIMIT_EXCEEDED'],
     // An import in one transaction that stored nothing.
     refusalContent: { 400: REPORT_CONTENT, 409: REPORT_CONTENT },
   };
@@ -491,7 +484,7 @@ function rowOperations(relation: Relation, rows: RowSchemas) {
       summary: `Removes a row of ${name}`,
       parameters: [...parts, ...conditions],
       replies: { 204: { description: 'The row is removed.' } },
-      refusals: [...STORE, ...BODY, ...CONDITION, 'NOT_FOUND', 'REFERENCED'],
+      refusals: [...STORE, ...BODY, ...CONDITION, 'INVALID_PARAMETER', 'NOT_FOUND', 'REFERENCED'],
     },
   } satisfies Record<string, ApiOperation>;
 }

@@ -9,7 +9,7 @@ import { isMet, isOfRowAlone } from '../../relations/rows/changes.ts';
 import { type Condition, invalidParameter, type Relations } from '../../relations/rows/conditions.ts';
 import { readRowList } from '../../relations/rows/row-lists.ts';
 import { LAST_EVENT_PARAMETER, type OpenStream } from '../change-feed.ts';
-import { CHANGES_PATH, JSON_TYPE } from '../messages.ts';
+import { JSON_TYPE } from '../messages.ts';
 
 interface RelationChangesOptions extends Guards {
   /** All relations, by name. */
@@ -46,7 +46,7 @@ export class RelationChanges {
       if (!relation.changes || feed === undefined) {
         throw new HttpProblem(406, 'NOT_ACCEPTABLE', unrecorded(relation.name));
       }
-      const where = this.#conditionOf(relation, ctx);
+      const where = this.#conditionOf(relation, ctx.query);
       return this.#open(ctx, feed, (event) => event.relation === relation.name && isMet(event, where));
     };
   }
@@ -54,20 +54,19 @@ export class RelationChanges {
   #several(ctx: RequestContext) {
     const names = namesIn(ctx);
     for (const name of names) this.#requireRecorded(name);
-    for (const name of Object.keys(ctx.query)) {
-      if (name === 'relation' || name === LAST_EVENT_PARAMETER) continue;
-      throw invalidParameter(
-        name,
-        `${quote(name)} is not a parameter of /${CHANGES_PATH}, which takes relation and ${LAST_EVENT_PARAMETER}; the stream of one relation takes filters`,
-      );
-    }
     const { feed, relations } = this.#options;
     if (names.length === 0 || feed === undefined) {
       const recorded = [...relations.values()].filter(({ changes }) => changes).map(({ name }) => name);
       throw invalidParameter('relation', `Name the relations to follow, such as relation=${recorded.join()}`);
     }
-    const wanted = new Set(names);
-    return this.#open(ctx, feed, ({ relation }) => wanted.has(relation));
+    const { relation: _, ...filters } = ctx.query;
+    const wanted = new Map(
+      names.map((name) => [name, this.#conditionOf(relations.get(name) as Relation, filters)]),
+    );
+    return this.#open(ctx, feed, (event) => {
+      const where = wanted.get(event.relation);
+      return where !== undefined && isMet(event, where);
+    });
   }
 
   #open(ctx: RequestContext, feed: RelationFeed, wants: (event: RelationEvent) => boolean) {
@@ -80,14 +79,14 @@ export class RelationChanges {
     const found = relations.get(name);
     if (found?.changes === true) return;
     const message =
-      found === undefined
+      found === undefined && name !== USERS
         ? `There is no relation ${quote(name)}${didYouMean(name, [...relations.keys()])}`
         : unrecorded(name);
     throw invalidParameter('relation', message);
   }
 
   /** The filters of a stream. Throws HttpProblem for what a stream cannot judge by the row of an event. */
-  #conditionOf(relation: Relation, { query }: RequestContext): Condition {
+  #conditionOf(relation: Relation, query: RequestContext['query']): Condition {
     const { [LAST_EVENT_PARAMETER]: _, ...filters } = query;
     for (const name of NOT_FILTERS) {
       if (!(name in filters)) continue;
@@ -111,8 +110,8 @@ function unrecorded(name: string): string {
 
 const NOT_FILTERS = ['limit', 'cursor', 'sort', 'fields'] as const;
 
-/** The relations that a request names, separated by commas. */
+/** The relations that a request names, separated by commas; each once. */
 function namesIn({ query }: RequestContext): readonly string[] {
   const given = [query.relation ?? ''].flat().join();
-  return given === '' ? [] : given.split(',');
+  return given === '' ? [] : [...new Set(given.split(','))];
 }

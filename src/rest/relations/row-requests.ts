@@ -36,6 +36,7 @@ export class RowRequests {
 
   /** The condition of a write to one row. Throws HttpProblem if it needs one. */
   condition(head: WriteHead): WriteCondition | undefined {
+    refuseParameters(head);
     const condition = writeCondition(head);
     if (condition === undefined && this.#requireIfMatch) throw NEEDS_IF_MATCH;
     return condition;
@@ -43,6 +44,7 @@ export class RowRequests {
 
   /** What a put does with a row that is there or is missing. */
   putRule(head: WriteHead): PutRule {
+    refuseParameters(head);
     const replaces = head.headers['if-none-match']?.trim() !== '*';
     const condition = replaces ? this.condition(head) : undefined;
     return { condition, replaces, creates: this.format.clientsGiveKeys && condition === undefined };
@@ -152,6 +154,13 @@ export class RowRequests {
     const text = value instanceof Uint8Array ? Buffer.from(value).toString('base64') : String(value);
     return type?.kind === 'text' && type.fold ? folded(text) : text;
   }
+}
+
+/** Refuses parameters of a write to one row: it would do more than a client expects that takes them for a filter. */
+function refuseParameters({ query }: WriteHead): void {
+  const [name] = Object.keys(query);
+  if (name === undefined) return;
+  throw invalidParameter(name, `There is no parameter ${quote(name)} for a write to one row`);
 }
 
 /** The refusal of a write whose condition the row does not meet. */

@@ -321,16 +321,20 @@ export function foundBy(
   return `(SELECT ${columns} FROM ${leading} CROSS JOIN ${name(table)} AS ${alias} WHERE ${pairs.join(' AND ')} LIMIT ${limit})`;
 }
 
-/** The index that would serve a list; empty if none would. */
-export function wantedIndex({ key }: Relation, { where, order }: RowSelection): readonly string[] {
+/** The index that would serve a list; empty if none would, or if an index with the same conditions is there already. */
+export function wantedIndex(relation: Relation, { where, order }: RowSelection): readonly string[] {
+  const { key, indexes } = relation;
   const conditions = conjuncts(where);
   const fixed = fixedColumns(conditions);
   const ranges = conditions.flatMap((each) =>
     'column' in each && !fixed.has(each.column.name) ? [each.column.name] : [],
   );
   const own = order.flatMap(({ path, column }: RowOrder) => (path.length === 0 ? [column.name] : []));
-  const wanted = [...new Set([...fixed, ...ranges.slice(0, 1), ...own])];
-  return wanted.every((column) => key.includes(column)) ? [] : wanted;
+  const found = [...fixed, ...ranges.slice(0, 1)];
+  const wanted = [...new Set([...found, ...own])];
+  if (wanted.every((column) => key.includes(column))) return [];
+  const isThere = found.length > 0 && isIndexed(relation, found);
+  return isThere && !isWalk({ ...relation, indexes: [...indexes, wanted] }, { where, order }) ? [] : wanted;
 }
 
 /** The index without which a condition on the rows behind an inverse would look at all rows of its relation. */

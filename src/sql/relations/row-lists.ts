@@ -305,17 +305,23 @@ export class RowListSql implements RowLists {
    */
   async removal(where: Condition, limit: number): Promise<BoundText> {
     requireIndexes(where);
-    const shape: RowListShape = { where, order: [], fields: undefined };
-    if (!isWalk(this.#sql.relation, shape)) await this.#seek(shape);
-    const values: Bound[] = [];
-    const { dialect } = this.#engine;
     const { table, relation } = this.#sql;
-    const text = this.#cached(`removal ${table} ${conditionShape(where, dialect, values)}`, () => {
-      const [outer, inner] = [new ConditionWriter(dialect), new ConditionWriter(dialect)];
+    const { dialect } = this.#engine;
+    const shape: RowListShape = { where, order: [], fields: undefined };
+    const seek = isWalk(relation, shape) ? undefined : await this.#seek(shape);
+    const values: Bound[] = [];
+    const asked = conditionShape(where, dialect, values);
+    const first = seek === undefined ? 1 : values.length + 1;
+    const found = seek === undefined ? '' : seekShape(seek, dialect, values);
+    const rest = seek === undefined ? where : unsought(where, seek);
+    const rested = seek === undefined ? '' : conditionShape(rest, dialect, values);
+    const text = this.#cached(`removal ${table} ${asked} ${found} ${rested}`, () => {
+      const [outer, inner] = [new ConditionWriter(dialect), new ConditionWriter(dialect, first)];
       const key = (alias: string) => relation.key.map((column) => `${alias}.${name(column)}`).join(', ');
       // PostgreSQL tests the outer condition again if a row was changed meanwhile, but not the inner one.
       const condition = outer.write(where, ROW);
-      const some = `SELECT ${key('few')} FROM ${table} AS few WHERE ${inner.write(where, 'few')} LIMIT ${dialect.parameter(inner.next(), 'bigint')}`;
+      const from = seek === undefined ? table : foundBy(relation, seek, inner);
+      const some = `SELECT ${key('few')} FROM ${from} AS few WHERE ${inner.write(rest, 'few')} LIMIT ${dialect.parameter(inner.next(), 'bigint')}`;
       return `DELETE FROM ${table} AS ${ROW} WHERE ${condition} AND (${key(ROW)}) IN (${some}) RETURNING 1`;
     });
     return { text, values: [...values, limit] };

@@ -426,6 +426,8 @@ export function send(reply: FastifyReply, { status, type, body, headers }: Reply
   reply.code(status);
   // A 304 has no body, and Content-Length would describe the reply to an unconditional request.
   if (status === 304) return reply.send();
+  // Fastify would call an empty text text/plain.
+  if (type === '' && body === '') return reply.send();
   if (typeof body === 'string' || Buffer.isBuffer(body)) return reply.serializer(asIs).send(body);
   // The length is unknown before the last piece.
   if (reply.request.method === 'HEAD') {

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { openSocket } from '../graphql/support/socket-client.ts';
 import { type KeptConnection, keepConnection } from '../support/connections.ts';
 import { startTestService } from '../support/service.ts';
-import { bearer, moduleWith, type TokenName } from './support/tokens.ts';
+import { bearer, moduleWith, type TokenName, tokens } from './support/tokens.ts';
 
 const REQUIRED = ['none', 'write', 'all'] as const;
 const CREDENTIALS = ['nothing', 'wrong', 'reader', 'writer', 'both', 'neither', 'expired'] as const;
@@ -48,7 +48,7 @@ const CHALLENGES: Readonly<Record<string, RegExp | undefined>> = {
   'nothing 401': /^Bearer realm="portico"$/,
   'wrong 401': /^Bearer realm="portico", error="invalid_token"$/,
   'expired 401': /^Bearer realm="portico", error="invalid_token"$/,
-  403: /^Bearer realm="portico", error="insufficient_scope", scope="users:(read|write)"$/,
+  403: /^Bearer realm="portico", error="insufficient_scope", scope="(?:users|books):(?:read|write)"$/,
 };
 
 const JSON_TYPE = { 'content-type': 'application/json' };
@@ -58,6 +58,20 @@ const query = (text: string) => ({
   body: JSON.stringify({ query: text }),
 });
 const USER = '{"name":"Ann","email":"ann@example.com"}';
+const BOOK = '{"title":"Emma"}';
+
+/** A relation, for which each token has the scopes that it has for users. */
+const MODULE = moduleWith({
+  relations: { books: { columns: { title: { type: 'text', max: 20 } } } },
+  api: {
+    tokens: Object.fromEntries(
+      Object.entries(tokens).map(([name, token]) => [
+        name,
+        { ...token, scopes: token.scopes.flatMap((scope) => [scope, scope.replace('users', 'books')]) },
+      ]),
+    ),
+  },
+});
 
 interface Operation {
   readonly door: 'rest' | 'graphql';
@@ -104,6 +118,35 @@ const OPERATIONS: readonly Operation[] = [
   },
   { door: 'rest', path: '/update/1', writes: true, method: 'PUT', headers: JSON_TYPE, body: USER },
   { door: 'rest', path: '/delete/9', writes: true, method: 'DELETE' },
+  ...(
+    [
+      ['/books'],
+      ['/books/', 'HEAD'],
+      ['/books', 'GET', { accept: 'text/csv' }],
+      ['/books?other=1', 'GET', { accept: 'text/event-stream' }],
+      ['/books/9'],
+      ['/books/9', 'HEAD'],
+      ['/_changes?relation=books&other=1'],
+      ['/_changes'],
+    ] as const
+  ).map(([path, method = 'GET', headers = {}]): Operation => {
+    return { door: 'rest', path, writes: false, method, headers };
+  }),
+  ...(
+    [
+      ['/books', 'POST', BOOK],
+      ['/books?on=id', 'POST', BOOK],
+      ['/books', 'POST', `[${BOOK}]`],
+      ['/books', 'POST', BOOK, { 'content-type': 'application/x-ndjson' }],
+      ['/books', 'POST', `[${BOOK}]`, { ...JSON_TYPE, prefer: 'transaction=all' }],
+      ['/books/9', 'PATCH', BOOK],
+      ['/books/9', 'PUT', BOOK],
+      ['/books/9', 'DELETE'],
+      ['/_batch', 'POST', `{"writes":[{"method":"POST","path":"/books","body":${BOOK}}]}`],
+    ] as const
+  ).map(([path, method, body, headers = JSON_TYPE]): Operation => {
+    return { door: 'rest', path, writes: true, method, headers, ...(body !== undefined && { body }) };
+  }),
   { door: 'graphql', path: '/graphql', writes: false, ...query('{ users { id } }') },
   { door: 'graphql', path: '/graphql?query=%7Busers%7Bid%7D%7D', writes: false },
   {
@@ -139,7 +182,7 @@ for (const required of REQUIRED) {
   for (const fastPath of ['true', 'false']) {
     test(`required ${required}, fast path ${fastPath}: who may read and who may write`, async () => {
       await using service = await startTestService({
-        module: moduleWith(),
+        module: MODULE,
         env: {
           INTERFACES: 'rest,graphql',
           API_REQUIRED: required,

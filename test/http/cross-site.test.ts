@@ -6,6 +6,7 @@ import { startTransportTwins, type TransportTwins } from '../support/transport-t
 
 const JSON_TYPE = 'Content-Type: application/json';
 const USER = '{"name":"Eve","email":"e@x.y"}';
+const NOTE = '{"name":"Eve","text":"a"}';
 const MUTATION = '{"query":"mutation { createUser(name: \\"Eve\\", email: \\"e@x.y\\") { name } }"}';
 const STREAM = 'Accept: text/event-stream';
 const UPGRADE =
@@ -21,6 +22,16 @@ const REFUSED: readonly Asked[] = [
   ['rest', 'PUT /update/1', JSON_TYPE, USER],
   ['rest', 'DELETE /delete/1', '', ''],
   ['rest', 'GET /users', STREAM, ''],
+  ['rest', 'POST /notes', JSON_TYPE, NOTE],
+  ['rest', 'POST /notes', 'Content-Type: text/plain', NOTE],
+  ['rest', 'POST /notes', 'Content-Type: application/x-ndjson', `${NOTE}\n`],
+  ['rest', 'POST /_batch', JSON_TYPE, `{"writes":[{"method":"POST","path":"/notes","body":${NOTE}}]}`],
+  ['rest', 'PATCH /notes/Ada', JSON_TYPE, '{"text":"Eve"}'],
+  ['rest', 'PUT /notes/Eve', JSON_TYPE, '{"text":"Eve"}'],
+  ['rest', 'DELETE /notes/Ada', '', ''],
+  ['rest', 'DELETE /notes?text=a', 'Prefer: max-affected=9', ''],
+  ['rest', 'GET /notes', STREAM, ''],
+  ['rest', 'GET /_changes?relation=notes', '', ''],
   ['graphql', 'POST /graphql', JSON_TYPE, MUTATION],
   ['graphql', 'POST /graphql', `${JSON_TYPE}\r\n${STREAM}`, '{"query":"subscription{userCreated{id}}"}'],
   ['graphql', 'GET /graphql?query=subscription%7BuserCreated%7Bid%7D%7D', STREAM, ''],
@@ -38,6 +49,8 @@ const REFUSED: readonly Asked[] = [
 const ANSWERED: readonly Asked[] = [
   ['rest', 'GET /users', '', ''],
   ['rest', 'GET /users/1', '', ''],
+  ['rest', 'GET /notes', '', ''],
+  ['rest', 'GET /notes/Ada', '', ''],
   ['graphql', 'GET /graphql?query=%7Bhello%7D', '', ''],
   ['management', 'GET /actuator/health', '', ''],
   ['webhook', 'POST /webhook', JSON_TYPE, '{"event":"known"}'],
@@ -45,6 +58,10 @@ const ANSWERED: readonly Asked[] = [
 
 async function start(more: Readonly<Record<string, string>> = {}): Promise<TransportTwins> {
   const twins = await startTransportTwins({
+    module: `export default { relations: { notes: {
+      key: ['name'],
+      columns: { name: { type: 'text', max: 9 }, text: { type: 'text', max: 9 } },
+    } } };`,
     env: {
       MANAGEMENT_INCLUDE: '*',
       MANAGEMENT_ENDPOINT_ACCESS: 'heapdump=unrestricted,cpuprofile=unrestricted',
@@ -52,6 +69,7 @@ async function start(more: Readonly<Record<string, string>> = {}): Promise<Trans
     },
   });
   await ask(twins, ['rest', 'POST /users', JSON_TYPE, '{"name":"Ada","email":"a@x.y"}'], '', 'x');
+  await ask(twins, ['rest', 'POST /notes', JSON_TYPE, '{"name":"Ada","text":"a"}'], '', 'x');
   return twins;
 }
 
@@ -84,6 +102,7 @@ async function unchanged({ fast, fastify }: TransportTwins): Promise<void> {
       data.map(({ name }: { name: string }) => name),
       ['Ada'],
     );
+    assert.equal(await (await fetch(`${urls.rest}/notes`)).text(), '[{"name":"Ada","text":"a"}]');
     const users = await (await fetch(`${urls.graphql}/graphql?query=%7Busers%7Bname%7D%7D`)).text();
     assert.doesNotMatch(users, /Eve/);
     const { items } = JSON.parse(await (await fetch(`${urls.management}/actuator/deliveries`)).text());

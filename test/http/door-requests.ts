@@ -100,6 +100,110 @@ export const deletes: OddRequests = {
   bodies: ['', '{}', ...brokenBodies],
 };
 
+const row = {
+  headers: [
+    ...['return=minimal', 'resolution=ignore', 'max-affected=2', 'transaction=all', 'handling=lenient'].map(
+      (preference) => `Prefer: ${preference}`,
+    ),
+    ...['Idempotency-Key: k', 'If-Match: *', 'If-Match: "1"', 'Content-Type: text/csv', 'Accept: text/csv'],
+  ],
+  usual: [JSON_LABEL],
+};
+
+/** Requests for rows of relations. */
+export const rows: OddRequests = {
+  ...row,
+  methods: ['GET', 'HEAD', 'POST', 'OPTIONS', 'PUT'],
+  targets: [
+    '/authors',
+    ...['', '1', '1/', '2', '0', '01', 'x', '%31', '1,2', '1/2', '1?fields=name', '1?x', '?x'].map(
+      (end) => `/authors/${end}`,
+    ),
+    ...[
+      'fields=id',
+      'limit=1',
+      'sort=-name',
+      'name=N',
+      'nam=N',
+      'loans.reader=a',
+      'cursor=x',
+      'where={',
+      '%',
+    ].map((query) => `/authors?${query}`),
+    ...['1,a', '1%2Ca', '1,', '1,a,b', '1,%61', ',a'].map((key) => `/loans/${key}`),
+    ...['/_batch', '/_batch/', '/_batch/1', '/_changes', '/_changes?relation=none', '/Authors', '/_other'],
+    '/authors?where={"or":[{"name":{"prefix":"N"}},{"loans":{"none":{}}}]}',
+  ],
+  usual: [],
+  bodies: ['', ...brokenBodies],
+};
+/** Writes of rows, which succeed as they stand. */
+export const rowCreates: OddRequests = {
+  ...row,
+  methods: ['POST', 'PUT', 'OPTIONS', 'PATCH'],
+  targets: ['/authors', '/authors/', '/authors?on=id', '/authors?x', '/author%73', '/loans'],
+  bodies: [
+    '{"name":"N"}',
+    ...[
+      '[{"name":"N"},{"name":"O"}]',
+      '[]',
+      '{"name":7,"nam":1}',
+      '[{"name":"N"},{}]',
+      '{"id":1,"name":"N"}',
+    ],
+    ...['{"author_id":1,"reader":"b"}', '{"author_id":77,"reader":"b"}', 'name\nN\n'],
+    ...brokenBodies,
+  ],
+};
+export const rowChanges: OddRequests = {
+  ...row,
+  methods: ['PATCH', 'POST', 'OPTIONS', 'GET'],
+  targets: [
+    '/authors/1',
+    '/authors/1/',
+    '/authors/',
+    '/authors/99999',
+    '/authors/x',
+    '/authors/%31',
+    '/authors/1?x',
+  ],
+  bodies: ['{"name":"M"}', '{}', '{"id":2}', '{"name":null}', ...brokenBodies],
+};
+export const rowPuts: OddRequests = {
+  ...row,
+  methods: ['PUT', 'POST'],
+  targets: ['/loans/1,a', '/loans/1,c', '/loans/77,a', '/loans/1', '/loans/', '/authors/1', '/loans/1,a?x'],
+  headers: [...row.headers, 'If-None-Match: *'],
+  bodies: ['{}', '{"reader":"z"}', '{"name":"L"}', ...brokenBodies],
+};
+export const rowDeletes: OddRequests = {
+  ...row,
+  methods: ['DELETE', 'POST', 'GET'],
+  targets: [
+    '/authors/99999',
+    '/authors/2',
+    '/loans/1,a',
+    '/loans/',
+    '/authors',
+    '/authors?name=M',
+    '/authors/1?name=N',
+  ],
+  usual: [],
+  bodies: ['', '{}', ...brokenBodies],
+};
+export const batches: OddRequests = {
+  ...row,
+  methods: ['POST', 'PUT', 'GET'],
+  targets: ['/_batch', '/_batch/', '/_batch?x', '/_batc%68'],
+  bodies: [
+    '{"writes":[{"method":"POST","path":"/authors","body":{"name":"B"}},{"method":"PUT","path":"/loans/{$0/id},r","body":{}}]}',
+    ...['{"writes":[]}', '{"writes":7}', '{}'],
+    '{"writes":[{"method":"POST","path":"/authors","body":{"name":"B"}},{"method":"DELETE","path":"/authors/77"}]}',
+    '{"writes":[{"method":"PATCH","path":"/authors/1","headers":{"If-Match":"\\"1\\""},"body":{"name":"B"}}]}',
+    ...brokenBodies,
+  ],
+};
+
 /** An extension with the SHA-256 of `{hello}`, and with another one. */
 const [hashed, unknown] = [
   '9dd7ff987fac8d0d1979084ebde5ce8bd855cd066d1a34e98432275cc6bc264c',

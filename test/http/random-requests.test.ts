@@ -14,7 +14,15 @@ import {
   type TransportTwins,
 } from '../support/transport-twins.ts';
 import { ADMIN, guarded, secured, users } from './management-requests.ts';
-import { addContents, configModule, doorSamples, env, managementSamples, type Sample } from './samples.ts';
+import {
+  addContents,
+  configModule,
+  doorSamples,
+  env,
+  managementSamples,
+  RELATIONS,
+  type Sample,
+} from './samples.ts';
 
 /** Connections of each sample, per request that one may have. */
 const RUNS = proofCount('PORTICO_RANDOM_REQUESTS', 35);
@@ -49,12 +57,19 @@ async function agreeOn(
 describe('with the fast path and without it, random requests have the same replies, and are counted and recorded alike', {
   concurrency: true,
 }, () => {
-  for (const door of ['rest', 'graphql', 'webhook', 'management'] as const) {
-    test(door, async () => {
-      await using twins = await startTransportTwins({ env: { ...env, ...budget }, module: configModule() });
-      await addContents(twins);
+  for (const [door, hasRows] of [
+    ['rest', false],
+    ['rest', true],
+    ['graphql', false],
+    ['webhook', false],
+    ['management', false],
+  ] as const) {
+    test(`${door}${hasRows ? ', rows' : ''}`, async () => {
+      const module = configModule('', hasRows ? RELATIONS : '');
+      await using twins = await startTransportTwins({ env: { ...env, ...budget }, module });
+      await addContents(twins, hasRows);
       for (const sample of [...doorSamples, ...managementSamples]) {
-        if (sample.door === door) await agreeOn(twins, sample);
+        if (sample.door === door && (sample.hasRows ?? false) === hasRows) await agreeOn(twins, sample);
       }
       await sameDeliveries(twins);
     });

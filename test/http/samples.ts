@@ -1,7 +1,20 @@
 import type { Door } from '../../src/config/options/options.ts';
 import type { OddRequests } from '../support/odd-requests.ts';
 import type { TransportTwins } from '../support/transport-twins.ts';
-import { creates, deletes, graphql, mutations, rest, updates } from './door-requests.ts';
+import {
+  batches,
+  creates,
+  deletes,
+  graphql,
+  mutations,
+  rest,
+  rowChanges,
+  rowCreates,
+  rowDeletes,
+  rowPuts,
+  rows,
+  updates,
+} from './door-requests.ts';
 import {
   customEndpoint,
   dumps,
@@ -28,7 +41,18 @@ export interface Sample {
   readonly volatile?: boolean;
   /** Whether Fastify answers the plain request too. */
   readonly slow?: boolean;
+  /** Whether the service has relations. */
+  readonly hasRows?: boolean;
 }
+
+/** Relations of a configuration module: one of them has a key of two columns. */
+export const RELATIONS = `relations: {
+    authors: { columns: { name: { type: 'text', max: 20 } }, indexes: [['name']] },
+    loans: {
+      key: ['author_id', 'reader'],
+      columns: { author: { type: 'reference', to: 'authors' }, reader: { type: 'text', max: 20 } },
+    },
+  },`;
 
 /** How services are configured that are asked. */
 export const env = {
@@ -41,9 +65,9 @@ export const env = {
   WEBHOOK_SECRET: 'sesame',
 };
 
-/** Their configuration module; `more` has further settings of the management door. */
-export function configModule(more = ''): string {
-  return `export default {
+/** Their configuration module; `more` has further settings of the management door, `others` of all. */
+export function configModule(more = '', others = ''): string {
+  return `export default { ${others}
   management: { endpoints: [${customEndpoint}], ${more} },
   webhook: { sources: ${JSON.stringify(sources)} },
 };`;
@@ -53,8 +77,12 @@ function post(target: string, body: string, lines = ''): string {
   return `POST ${target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n${lines}Content-Length: ${body.length}\r\n\r\n${body}`;
 }
 
-/** Two users of REST, so that the last of those whose ids are asked for is unknown, and a delivery. */
-export async function addContents(twins: TransportTwins): Promise<void> {
+/** Two users of REST, so that the last of those whose ids are asked for is unknown, a delivery, and perhaps rows. */
+export async function addContents(twins: TransportTwins, hasRows = false): Promise<void> {
+  if (hasRows) {
+    for (const body of ['{"name":"N"}', '{"name":"P"}']) await twins.ask('rest', [post('/authors', body)]);
+    await twins.ask('rest', [post('/loans', '{"author_id":1,"reader":"a"}')]);
+  }
   for (let i = 0; i < 2; i++) await twins.ask('rest', [post('/users', '{"name":"N","email":"n@x.y"}')]);
   await twins.ask('webhook', [
     post(
@@ -73,6 +101,19 @@ export const doorSamples: readonly Sample[] = [
   { what: 'rest, creating', door: 'rest', requests: creates, maxLength: 1 },
   { what: 'rest, updating', door: 'rest', requests: updates, maxLength: 1 },
   { what: 'rest, deleting', door: 'rest', requests: deletes, maxLength: 1 },
+  ...(
+    [
+      ['reading', rows, 3, 200],
+      ['creating', rowCreates, 1, 201],
+      ['changing', rowChanges, 1, 200],
+      ['putting', rowPuts, 1, 200],
+      ['deleting', rowDeletes, 1, 404],
+      ['batches', batches, 1, 200],
+    ] as const
+  ).map(([what, requests, maxLength, status]): Sample => {
+    const success = new RegExp(`^HTTP/1\\.1 ${status} `);
+    return { what: `rest, rows, ${what}`, door: 'rest', requests, maxLength, success, hasRows: true };
+  }),
   { what: 'graphql', door: 'graphql', requests: graphql, maxLength: 3 },
   { what: 'graphql, mutations', door: 'graphql', requests: mutations, maxLength: 1 },
   { what: 'webhook', door: 'webhook', requests: webhook, maxLength: 1 },

@@ -13,7 +13,7 @@ import {
   type TransportTwins,
 } from '../support/transport-twins.ts';
 import { JSON_LABEL } from './door-requests.ts';
-import { addContents, configModule, doorSamples, env, managementSamples } from './samples.ts';
+import { addContents, configModule, doorSamples, env, managementSamples, RELATIONS } from './samples.ts';
 
 /** Things that make a difference only together, by the sample that they belong to. */
 const pairs: readonly (readonly [what: string, line: string, body: string])[] = [
@@ -25,26 +25,33 @@ const pairs: readonly (readonly [what: string, line: string, body: string])[] = 
   ['webhook', 'X-Webhook-Token: sesame', `{"event":"x"${' '.repeat(250 - 12)}`],
 ];
 
-async function openTwins(): Promise<TransportTwins> {
-  const twins = await startTransportTwins({ env, module: configModule() });
-  await addContents(twins);
+async function openTwins(hasRows: boolean): Promise<TransportTwins> {
+  const module = configModule('', hasRows ? RELATIONS : '');
+  const twins = await startTransportTwins({ env, module });
+  await addContents(twins, hasRows);
   return twins;
 }
 
-/** One pair per door, because requests to one of them change nothing that another one shows. */
+/** One pair per door, and one with relations, because requests to one of them change nothing that another one shows. */
 const pairOf = new Map<string, TransportTwins>();
 after(async () => {
   for (const twins of pairOf.values()) await twins[Symbol.asyncDispose]();
 });
 
-for (const { what, door, requests, success = /^HTTP\/1\.1 200 /, volatile = false, slow = false } of [
-  ...doorSamples,
-  ...managementSamples,
-]) {
+for (const {
+  what,
+  door,
+  requests,
+  success = /^HTTP\/1\.1 200 /,
+  volatile = false,
+  slow = false,
+  hasRows = false,
+} of [...doorSamples, ...managementSamples]) {
   const title = slow ? 'Fastify answers' : 'a plain request goes by the fast path';
   test(`${what}: ${title}; what differs in one thing has Fastify's reply`, async () => {
-    const twins = pairOf.get(door) ?? (await openTwins());
-    pairOf.set(door, twins);
+    const pair = `${door} ${hasRows}`;
+    const twins = pairOf.get(pair) ?? (await openTwins(hasRows));
+    pairOf.set(pair, twins);
     const options: AskOptions = { volatile, delivery: await latestDelivery(twins) };
     const [first, ...others] = almostPlain(requests);
     assert.ok(first);
@@ -75,7 +82,7 @@ const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
 const ACCEPTS = ['*/*', 'text/plain', 'application/json', 'application/openmetrics-text'];
 
 test('every route that a door lists has the same reply to every method and every Accept header', async () => {
-  await using twins = await openTwins();
+  await using twins = await openTwins(true);
   const options: AskOptions = { volatile: true, delivery: await latestDelivery(twins) };
   const routes = await listedRoutes(twins.fast);
   assert.deepEqual(await listedRoutes(twins.fastify), routes);

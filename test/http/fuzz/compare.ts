@@ -46,6 +46,7 @@ function alike(text: string): string {
       .replace(/(?<=\r\nDate: )[^\r]+ GMT(?=\r\n)/g, 'DATE')
       // Each twin has users of its own.
       .replace(/(?<=\r\netag: )[^\r]+/g, 'TAG')
+      .replace(/(?<="etag":"\\")\d+/g, (digits) => 'N'.repeat(digits.length))
       .replace(/(?<=\r\n)last-modified: [^\r]+\r\n/g, '')
       .replace(/(?<=\r\nlocation: \/users\/)\d+(?=\r\n)/g, 'NUMBER')
   );

@@ -9,11 +9,12 @@ import { watchPort } from './watch-port.ts';
 /** What the doors of a service are asked for writes one of them. */
 const WRITTEN = `
   SELECT 'user ' || name || ' ' || email AS text FROM users WHERE name LIKE ?1
+  UNION ALL SELECT 'note ' || name FROM notes WHERE name LIKE ?1
   UNION ALL SELECT 'delivery ' || hex(body) FROM deliveries WHERE instr(body, ?2)`;
 
 /** A door of two services with data in files, the second without the fast path. */
 export interface ServiceTwins extends AsyncDisposable {
-  /** How many users and deliveries the first has stored. */
+  /** How many users, rows and deliveries the first has stored. */
   readonly stored: number;
   /** The door of both; what has reached its endpoints is what is stored. */
   doors(door: Door): readonly [fast: FuzzedDoor, fastify: FuzzedDoor];
@@ -22,7 +23,10 @@ export interface ServiceTwins extends AsyncDisposable {
 export async function startServiceTwins(): Promise<ServiceTwins> {
   await using cleanup = new AsyncDisposableStack();
   const env = { GRAPHQL_USERS: 'database', WEBHOOK_SECRET: 'sesame', WEBHOOK_MAX_BODY_BYTES: '300' };
-  const twins = cleanup.use(await startTransportTwins({ env, database: 'file' }));
+  const module = `export default {
+    relations: { notes: { key: ['name'], columns: { name: { type: 'text', max: 20 } } } },
+  };`;
+  const twins = cleanup.use(await startTransportTwins({ env, module, database: 'file' }));
   const open = (service: TestService) => {
     const database = new DatabaseSync(join(service.folder, 'portico.db'), { readOnly: true, timeout: 5_000 });
     cleanup.defer(() => database.close());

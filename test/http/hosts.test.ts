@@ -18,7 +18,7 @@ import { temporaryFolder } from '../support/temporary-folder.ts';
 import { listedRoutes, startTransportTwins } from '../support/transport-twins.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { everything } from './management-requests.ts';
-import { addContents, configModule } from './samples.ts';
+import { addContents, configModule, RELATIONS } from './samples.ts';
 
 type Headers = Readonly<Record<string, string>>;
 
@@ -65,8 +65,8 @@ const REFUSED = ['UNKNOWN_HOST', 'UNKNOWN_HOST', 'UNKNOWN_HOST'];
 const ANSWERED = [undefined, undefined, undefined];
 
 test('every route of a door on loopback refuses an unknown host, by every method and on both transports', async () => {
-  await using twins = await startTransportTwins({ env: everything, module: configModule() });
-  await addContents(twins);
+  await using twins = await startTransportTwins({ env: everything, module: configModule('', RELATIONS) });
+  await addContents(twins, true);
   const routes = await listedRoutes(twins.fast);
   assert.ok(routes.length > 30);
   const paths = new Map<Door, Set<string>>();

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { postgresDatabase, withoutPostgres } from '../support/databases.ts';
@@ -119,29 +120,53 @@ const places = {
   ...(withoutPostgres === undefined ? { postgres: postgresDatabase } : {}),
 };
 
+const RELATIONS = { notes: { columns: { name: { type: 'text', max: 20 } } } };
+/** What a client creates with a key: users, rows, arrays of rows and batches, whose names begin with the key. */
+const CREATES: readonly (readonly [
+  path: string,
+  count: 1 | 2,
+  body: (names: readonly string[]) => unknown,
+])[] = [
+  ['/users', 1, ([name]) => ({ name, email: 'a@b' })],
+  ['/notes', 1, ([name]) => ({ name })],
+  ['/notes', 2, (names) => names.map((name) => ({ name }))],
+  [
+    '/_batch',
+    2,
+    (names) => ({ writes: names.map((name) => ({ method: 'POST', path: '/notes', body: { name } })) }),
+  ],
+];
+
 for (const [engine, place] of Object.entries(places)) {
-  test(`a client that repeats its creates over kills has each user once on ${engine}`, async () => {
+  test(`a client that repeats its creates over kills has each user, row and batch once on ${engine}`, async () => {
     await using folder = await temporaryFolder();
+    await writeFile(join(folder.path, 'portico.config.json'), JSON.stringify({ relations: RELATIONS }));
     const env = { DATABASE_URL: await place(folder.path), INTERFACES: 'rest' };
     const wanted = new Map<string, string | undefined>();
     let url = '';
+    const createOf = (key: string) => {
+      const [path, count, bodyOf] = CREATES[Number(key.split('-')[1]) % CREATES.length] ?? assert.fail();
+      const names = [key, `${key}+`].slice(0, count);
+      return { path, names, body: bodyOf(names) };
+    };
     const create = async (key: string) => {
-      const response = await fetch(`${url}/users`, {
+      const { path, body } = createOf(key);
+      const response = await fetch(`${url}${path}`, {
         method: 'POST',
         headers: { 'idempotency-key': key },
-        body: JSON.stringify({ name: key, email: 'a@b' }),
+        body: JSON.stringify(body),
       });
-      await response.text();
-      return response.status === 200 ? (response.headers.get('location') ?? undefined) : undefined;
+      const text = await response.text();
+      return response.ok ? `${response.headers.get('location')} ${text}` : undefined;
     };
     for (let round = 0; round <= KILLS; round++) {
       await using portico = startPortico({ cwd: folder.path, env });
       await portico.ready();
       url = portico.urls.rest ?? '';
       // Those that got no answer are sent again; what was answered stays so.
-      for (const [key, location] of wanted) {
+      for (const [key, reply] of wanted) {
         const again = await waitFor('an answer', () => create(key));
-        if (location !== undefined) assert.equal(again, location, key);
+        if (reply !== undefined) assert.equal(again, reply, key);
         wanted.set(key, again);
       }
       if (round === KILLS) break;
@@ -151,17 +176,19 @@ for (const [engine, place] of Object.entries(places)) {
         wanted.set(key, undefined);
         // More and more are in progress when the first are answered.
         if (i >= 20) await new Promise((resolve) => setImmediate(resolve));
-        const location = await create(key).catch(() => undefined);
-        wanted.set(key, location);
-        if (location !== undefined && ++answered === 10) portico.child.kill('SIGKILL');
+        const reply = await create(key).catch(() => undefined);
+        wanted.set(key, reply);
+        if (reply !== undefined && ++answered === 10) portico.child.kill('SIGKILL');
       });
       await Promise.all(sent);
       await portico.exited();
     }
     await using portico = startPortico({ cwd: folder.path, env });
     await portico.ready();
-    const list = await (await fetch(`${portico.urls.rest}/users`)).json();
-    const names = (list as { data: { name: string }[] }).data.map(({ name }) => name);
-    assert.deepEqual(names.toSorted(), [...wanted.keys()].toSorted());
+    const read = async (path: string) => (await fetch(`${portico.urls.rest}${path}`)).json();
+    const users = ((await read('/users')) as { data: { name: string }[] }).data;
+    const notes = (await read('/notes?limit=1000')) as { name: string }[];
+    const expected = [...wanted.keys()].flatMap((key) => createOf(key).names);
+    assert.deepEqual([...users, ...notes].map(({ name }) => name).toSorted(), expected.toSorted());
   });
 }

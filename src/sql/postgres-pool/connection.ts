@@ -167,7 +167,11 @@ export class Connection implements AsyncDisposable {
    * Runs statements in one transaction, pipelined; resolves to the rows of each. `then` makes further
    * statements of these rows.
    */
-  async transaction(steps: Steps, then?: MakeSteps): Promise<readonly (readonly Row[])[]> {
+  transaction(steps: Steps, then?: MakeSteps): Promise<readonly (readonly Row[])[]> {
+    return then === undefined ? this.#transaction(steps) : this.#held(() => this.#transaction(steps, then));
+  }
+
+  async #transaction(steps: Steps, then?: MakeSteps): Promise<readonly (readonly Row[])[]> {
     const run = (all: Steps) => all.map(([statement, values]) => this.run(statement, values));
     const results = [this.run({ text: 'BEGIN' }, undefined), ...run(steps)];
     if (then !== undefined) {
@@ -187,13 +191,29 @@ export class Connection implements AsyncDisposable {
    * Runs statements in one transaction that `work` sends one after another. Commits if it resolves to true;
    * rolls back otherwise.
    */
-  async session(work: (run: Connection['run']) => Promise<boolean>): Promise<void> {
-    const begun = this.run({ text: 'BEGIN' }, undefined);
-    let commits = false;
+  session(work: (run: Connection['run']) => Promise<boolean>): Promise<void> {
+    return this.#held(async () => {
+      const begun = this.run({ text: 'BEGIN' }, undefined);
+      let commits = false;
+      try {
+        [, commits] = await Promise.all([begun, work((statement, values) => this.run(statement, values))]);
+      } finally {
+        await this.run({ text: commits ? 'COMMIT' : 'ROLLBACK' }, undefined);
+      }
+    });
+  }
+
+  /**
+   * Counts as a statement in flight as long as `work` runs: a pool would otherwise lend the connection between its
+   * statements, and the COMMIT of another write would end its transaction.
+   */
+  async #held<T>(work: () => Promise<T>): Promise<T> {
+    if (this.#load++ === 0) this.#progress = performance.now();
     try {
-      [, commits] = await Promise.all([begun, work((statement, values) => this.run(statement, values))]);
+      return await work();
     } finally {
-      await this.run({ text: commits ? 'COMMIT' : 'ROLLBACK' }, undefined);
+      this.#load--;
+      this.onChange();
     }
   }
 

@@ -78,7 +78,7 @@ const USER_CODES = {
   },
   SEARCH_OFF: {
     status: 400,
-    text: 'There are more than 10,000 users and no index for this search; set `REST_SEARCH`.',
+    text: 'There are more than 10,000 users or rows and no index for this search; set `REST_SEARCH` for users, and do as the message says for a relation.',
   },
   TOO_MANY_MATCHES: {
     status: 400,

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { statSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { openDatabase, pendingMigrations } from '../../src/sql/open.ts';
@@ -100,6 +101,26 @@ describe('portico move', { skip: withoutPostgres ?? false }, () => {
     }
     if (!(await isThrough(back))) await moved(to, back);
     assert.deepEqual(rowsOf(second), rowsOf(first), `seed ${seed}`);
+  });
+
+  test('it says which relations and columns of users it leaves behind', async () => {
+    await using folder = await temporaryFolder();
+    const relations = {
+      tags: { columns: { name: { type: 'text', max: 9 } } },
+      users: { columns: { phone: { type: 'text', max: 9, nullable: true } } },
+    };
+    await writeFile(join(folder.path, 'portico.config.json'), JSON.stringify({ relations }));
+    const sqlite = (name: string) => `sqlite:${join(folder.path, name)}`;
+    for (const [from, to] of [
+      [sqlite('a.db'), await server.createDatabase()],
+      [await server.createDatabase(), sqlite('b.db')],
+    ] as const) {
+      const made = await runCommand(['migrate'], { cwd: folder.path, env: { DATABASE_URL: from } });
+      assert.equal(made.code, 0, made.stderr);
+      const { stderr, code } = await portico('move', '--from', from, '--to', to);
+      assert.equal(code, 0, stderr);
+      assert.match(stderr, /The source keeps these relations and columns: tags, users\.phone\./);
+    }
   });
 
   test('Ctrl+C ends it between two batches, and says how to go on', async () => {

@@ -199,6 +199,18 @@ for (const [engine, open] of Object.entries(relationDoors)) {
       );
     });
 
+    test('of writes at the same time for one version one is taken', async () => {
+      await using door = await open(LIBRARY);
+      const created = await door.send('POST', '/authors', { name: 'Jane' });
+      const match = { 'if-match': created.headers.get('etag') ?? '' };
+      const replies = await Promise.all(
+        Array.from({ length: 12 }, (_, n) => door.send('PATCH', '/authors/1', { name: `n${n}` }, match)),
+      );
+      assert.deepEqual(replies.map(({ status }) => status).toSorted(), [200, ...Array(11).fill(412)]);
+      const [taken] = replies.filter(({ status }) => status === 200);
+      assert.equal((await door.get('/authors/1')).text, taken?.text);
+    });
+
     test('a put stores the whole row, and creates one whose key the client gives', async () => {
       await using door = await open(LIBRARY);
       await door.send('POST', '/authors', { name: 'Jane', born: '1775-12-16' });

@@ -24,7 +24,7 @@ export const move: Command = {
     words: '--to <url> [options]',
     about:
       'Copies users and deliveries with their ids, jobs and order into an empty database of any engine, and compares ' +
-      'both. No service may run on either database meanwhile. To resume an interrupted move, run it again with the ' +
+      'both. Rows of relations stay behind; "portico export" and "portico import" copy them. No service may run on either database meanwhile. To resume an interrupted move, run it again with the ' +
       'same arguments; until it is complete, no service starts on the target. The source stays unchanged.',
     options: {
       '--from <url>': 'Source: sqlite:<file> or postgres://... [default: the database of the configuration]',
@@ -88,6 +88,13 @@ async function moveShown(
 ): Promise<MoveReport> {
   await using source = await MoveEnd.open(from, 'source');
   await using target = await MoveEnd.open(to, 'target');
+  const left = await source.left();
+  if (left.length > 0) {
+    note(
+      io,
+      `Only users and deliveries are moved. The source keeps these relations and columns: ${left.join(', ')}.`,
+    );
+  }
   using shown = new DisposableStack();
   const lines = new Map<string, Progress>();
   return await moveDatabase(source, target, {

@@ -6,6 +6,21 @@ import { type MovedRow, type MovedTable, type MoveEngine, movedTables } from './
 const IS_MARK = `substr(name, 1, ${MOVING.length}) = '${MOVING}'`;
 const UNMARK = `DELETE FROM migrations WHERE ${IS_MARK}`;
 
+/** The names of what a move leaves behind, with commas between. The tables of relations have versions. */
+const LEFT = {
+  sqlite: `SELECT group_concat(name, ',') FROM (
+    SELECT tables.name FROM sqlite_schema AS tables, pragma_table_info(tables.name) AS columns
+    WHERE tables.type = 'table' AND columns.name = '_version'
+    UNION ALL SELECT 'users.' || name FROM pragma_table_info('users')
+    WHERE name NOT IN ('id', 'name', 'email', 'version') ORDER BY 1)`,
+  postgres: `SELECT string_agg(name, ',' ORDER BY name) FROM (
+    SELECT table_name::text FROM information_schema.columns
+    WHERE table_schema = current_schema() AND column_name = '_version'
+    UNION ALL SELECT 'users.' || column_name FROM information_schema.columns
+    WHERE table_schema = current_schema() AND table_name = 'users'
+      AND column_name NOT IN ('id', 'name', 'email', 'version')) AS left_behind (name)`,
+} as const;
+
 /**
  * One of the two databases of a move, locked against services. The caller that opened it must dispose of it. Until
  * the move is finished, only another move can open its target.
@@ -49,6 +64,12 @@ export class MoveEnd implements AsyncDisposable {
       rows += Number(await this.#engine.value(`SELECT count(*) FROM ${name}`));
     }
     return rows;
+  }
+
+  /** The tables of relations and the columns that a declaration adds to users, which a move leaves behind. */
+  async left(): Promise<readonly string[]> {
+    const names = await this.#engine.value(LEFT[this.#engine.name]);
+    return names === null || names === undefined ? [] : String(names).split(',');
   }
 
   /** The highest existing key; 0 if there are no rows. */

@@ -22,7 +22,7 @@ import { checkExitCode, describePlan, migrateRelations, planRelations, prepareRe
 import { announceDeclaration, postgresSession } from './postgres-session.ts';
 import { sqliteSession } from './sqlite-session.ts';
 import type { SchemaSession } from './steps.ts';
-import { fingerprintOf } from './tables.ts';
+import { declaredTables, fingerprintOf } from './tables.ts';
 
 function sessionOn(on: BareDatabase): SchemaSession {
   return on.engine === 'sqlite' ? sqliteSession(on.db) : postgresSession(on.db);
@@ -333,6 +333,16 @@ for (const [engine, open] of Object.entries(bareEngines)) {
       await assert.rejects(drop(['towns.cost', 'towns.name']), {
         message: /^towns\.name cannot be dropped.*: towns\.cost\.$/,
       });
+      const full = {
+        write() {},
+        complete() {
+          throw new Error('full disk');
+        },
+      };
+      const declared = declaredTables(session.engine, left).find((table) => table.name === 'towns');
+      const loss = { table: 'towns', column: 'cost', declared };
+      await assert.rejects(async () => session.drop(loss, full), /full disk/);
+      assert.equal((await db.rows('SELECT cost FROM towns')).length, 3, 'without its file it stays');
       const [path = ''] = await drop(['towns.cost']);
       assert.deepEqual(
         readFileSync(path, 'utf8')

@@ -151,7 +151,7 @@ export const rest: FastifyPluginAsync<RestOptions> = async (
     const batch = batchEndpoint(relations, options);
     for (const slash of ['', '/']) addEndpoint(app, 'POST', `/${BATCH}${slash}`, batch);
     const { all } = options.changes;
-    for (const slash of ['', '/']) addEndpoint(app, 'GET', `/${CHANGES_PATH}${slash}`, all);
+    for (const slash of ['', '/']) addEndpoint(app, 'GET', `/${CHANGES_PATH}${slash}`, all, { fast: false });
     const endpoints = [...relations].map(
       ([name, store]) => [name, relationEndpoints(store, options)] as const,
     );

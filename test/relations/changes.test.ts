@@ -99,6 +99,16 @@ for (const [engine, open] of Object.entries(relationDoors)) {
       assert.equal(`[${rows.join()}]`, (await door.get('/specimens')).text);
     });
 
+    test('the stream of several relations needs no Accept header, on both transports', async () => {
+      for (const fastPath of [true, false]) {
+        await using door = await open(LIBRARY, { fastPath });
+        await using stream = await followed(door, '/_changes?relation=authors,books', { accept: '*/*' });
+        assert.match(stream.response.headers.get('content-type') ?? '', /^text\/event-stream/);
+        await door.send('POST', '/authors', { name: 'Ann' });
+        assert.deepEqual((await next(stream, 1))[0]?.data.row, { id: 1, name: 'Ann', born: null });
+      }
+    });
+
     test('a stream goes on behind the last event, and refuses a position that is gone', async () => {
       await using door = await open(LIBRARY);
       for (const name of ['a', 'b', 'c']) await door.send('POST', '/authors', { name });

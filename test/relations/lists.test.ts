@@ -222,6 +222,15 @@ for (const [engine, open] of Object.entries(relationDoors)) {
           'LIMIT_EXCEEDED',
         ],
         [`where=${encodeURIComponent('{"constructor": 1}')}`, /does not have/],
+        ['author=1', /"author", a row of authors; use author_id, or .*, such as "author\.name"/],
+        ['author:null=true', /use author_id/],
+        ['loans=1', /"loans", rows of loans; use one of their columns, such as "loans\.\w+"/],
+        ['sort=author', /use author_id, or .*, such as "author\.name"/],
+        [`where=${encodeURIComponent('{"author": null}')}`, /use author_id/],
+        [
+          `where=${encodeURIComponent('{"author": {"some": {}}}')}`,
+          /"author", which is one row, without "some"/,
+        ],
       ];
       for (const [parameters, message, code = 'INVALID_PARAMETER'] of wrong) {
         const refused = await door.get(`/books?${parameters}`);

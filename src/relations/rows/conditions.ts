@@ -58,9 +58,26 @@ export function targetOf(relations: Relations, from: Relation, name: string): Ta
   return { relation: other, on: pairs(back).map(([here, there]) => [there, here]), isReference: false };
 }
 
-/** The names that a condition on a relation may use. */
-function namesOf({ columns, references, inverses }: Relation): readonly string[] {
-  return [...columns, ...references, ...inverses].map(({ name }) => name);
+/** Completes the refusal of a parameter that names no column; `others` are further names. */
+export function unknownName(
+  relations: Relations,
+  { name: relation, columns, references, inverses }: Relation,
+  name: string,
+  others: readonly string[] = [],
+): string {
+  const example = (of: string) => {
+    const { columns: known = [], key = [] } = relations.get(of) ?? {};
+    const found = known.find((column) => !key.includes(column.name)) ?? known[0];
+    return quote(`${name}.${found?.name ?? ''}`);
+  };
+  const reference = references.find((each) => each.name === name);
+  if (reference !== undefined)
+    return `names ${quote(name)}, a row of ${reference.to}; use ${reference.columns.join(', ')}, or a column of that row, such as ${example(reference.to)}`;
+  const inverse = inverses.find((each) => each.name === name);
+  if (inverse !== undefined)
+    return `names ${quote(name)}, rows of ${inverse.relation}; use one of their columns, such as ${example(inverse.relation)}`;
+  const names = [...columns, ...references, ...inverses].map((each) => each.name);
+  return `names ${quote(name)}, which ${relation} does not have${didYouMean(name, [...names, ...others])}`;
 }
 
 /** Reads conditions on a relation from a tree of JSON or from parameters. */
@@ -201,7 +218,16 @@ export class ConditionReader {
     const quantified = isReference ? [] : quantifiersOf(given);
     if (!isReference && quantified.length === 0)
       throw this.#fault(`takes {"some": {...}}, "none" or "every" for "${name}", which may be several rows`);
-    if (isReference) return { is: 'some', relation: other, on, isReference, condition: within(given) };
+    if (isReference) {
+      if (typeof given !== 'object' || given === null || Array.isArray(given))
+        throw this.#fault(unknownName(this.#relations, relation, name));
+      const [quantifier] = quantifiersOf(given)[0] ?? [];
+      if (quantifier !== undefined && !other.columns.some((column) => column.name === quantifier))
+        throw this.#fault(
+          `takes the conditions on ${quote(name)}, which is one row, without "${quantifier}"`,
+        );
+      return { is: 'some', relation: other, on, isReference, condition: within(given) };
+    }
     const all = quantified.map(([is, tree]): Condition => {
       return { is, relation: other, on, isReference, condition: within(tree) };
     });
@@ -212,9 +238,7 @@ export class ConditionReader {
   target(relation: Relation, name: string): Target {
     const target = targetOf(this.#relations, relation, name);
     if (target !== undefined) return target;
-    throw this.#fault(
-      `names ${quote(name)}, which ${relation.name} does not have${didYouMean(name, namesOf(relation))}`,
-    );
+    throw this.#fault(unknownName(this.#relations, relation, name));
   }
 
   #valueOf(column: Column, parsed: ReturnType<ReturnType<typeof codecOf>['parse']>): Exclude<Value, null> {

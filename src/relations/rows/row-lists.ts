@@ -10,6 +10,7 @@ import {
   joined,
   type Relations,
   targetOf,
+  unknownName,
 } from './conditions.ts';
 
 /** One column of an order; nulls come last in both directions. */
@@ -159,20 +160,22 @@ function readFilter(relations: Relations, relation: Relation, name: string, valu
   let at = relation;
   for (const each of path) {
     const target = targetOf(relations, at, each);
-    if (target === undefined) throw unknownParameter(at, name, each);
+    if (target === undefined) throw unknownParameter(relations, at, name, each);
     at = target.relation;
   }
   const column = at.columns.find((each) => each.name === last);
-  if (column === undefined) throw unknownParameter(at, name, last);
+  if (column === undefined) throw unknownParameter(relations, at, name, last);
   return { path, condition: new ConditionReader(relations, name).readParameter(column, test, values) };
 }
 
-function unknownParameter(relation: Relation, parameter: string, name: string): HttpProblem {
-  const { columns, references, inverses } = relation;
-  const known = [...columns, ...references, ...inverses].map((each) => each.name);
-  const proposal = didYouMean(name, name === parameter ? [...known, ...OTHERS] : known);
-  const what = `${quote(parameter)} names ${quote(name)}, which ${relation.name} does not have${proposal}`;
-  return invalidParameter(parameter, what);
+function unknownParameter(
+  relations: Relations,
+  relation: Relation,
+  parameter: string,
+  name: string,
+): HttpProblem {
+  const what = unknownName(relations, relation, name, name === parameter ? OTHERS : []);
+  return invalidParameter(parameter, `${quote(parameter)} ${what}`);
 }
 
 /** Reads an order such as `-published,author.name`, where `-` means descending. */
@@ -197,6 +200,8 @@ function readSort(relations: Relations, relation: Relation, text: string): reado
       throw invalidParameter('sort', message);
     }
     if (column === undefined) {
+      if (at.references.some(({ name }) => name === last))
+        throw invalidParameter('sort', `"sort" ${unknownName(relations, at, last)}`);
       const names = at.columns.filter(isSorted).map(({ name }) => name);
       throw invalidParameter(
         'sort',

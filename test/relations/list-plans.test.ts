@@ -77,6 +77,12 @@ const SEEKS: readonly string[] = [
   'parent.name=parent 500&note:contains=7',
 ];
 
+/** Counts that look at all rows, but not at another relation for each. */
+const COUNTS: readonly string[] = [
+  'parent.name:not=parent 500',
+  'where={"not":{"parent":{"name":{"prefix":"parent 5"}}}}',
+];
+
 function fillText(engine: string): string {
   const n =
     engine === 'sqlite'
@@ -106,6 +112,11 @@ function mostRows(node: PlanNode): number {
   return Math.max(own, ...(node.Plans ?? []).map(mostRows));
 }
 
+/** How often a statement runs one part of its plan, at most. */
+function mostLoops(node: PlanNode): number {
+  return Math.max(node['Actual Loops'], ...(node.Plans ?? []).map(mostLoops));
+}
+
 const literal = (value: unknown): string => {
   if (Array.isArray(value)) return `ARRAY[${value.map(literal).join()}]`;
   return typeof value === 'number' ? String(value) : `'${String(value)}'`;
@@ -133,6 +144,13 @@ function listsOf(db: BareDatabase, of: Relation, all: readonly Relation[], noted
   );
 }
 
+/** The plan of a statement of PostgreSQL, with what it did. */
+async function analyzed(db: BareDatabase, sql: string): Promise<PlanNode> {
+  const [[plan]] = (await db.rows(`EXPLAIN (ANALYZE, FORMAT JSON) ${sql}`)) as [[unknown]];
+  const [{ Plan }] = (typeof plan === 'string' ? JSON.parse(plan) : plan) as [{ Plan: PlanNode }];
+  return Plan;
+}
+
 /** What is wrong with the plan of a statement; undefined if it reads few rows. */
 async function fault(db: BareDatabase, sql: string): Promise<string | undefined> {
   if (db.engine === 'sqlite') {
@@ -144,8 +162,7 @@ async function fault(db: BareDatabase, sql: string): Promise<string | undefined>
     const sorts = lines.find((line) => line.detail.includes('TEMP B-TREE') && !isOfParts(line));
     return sorts && `${sql}\n${lines.map(({ detail }) => detail).join('\n')}`;
   }
-  const [[plan]] = (await db.rows(`EXPLAIN (ANALYZE, FORMAT JSON) ${sql}`)) as [[unknown]];
-  const [{ Plan: root }] = (typeof plan === 'string' ? JSON.parse(plan) : plan) as [{ Plan: PlanNode }];
+  const root = await analyzed(db, sql);
   // It may walk along another index if it expects to find the page within few rows.
   return mostRows(root) <= ROWS / 8 ? undefined : `${sql}\n${JSON.stringify(root)}`;
 }
@@ -200,6 +217,16 @@ for (const [engine, open] of Object.entries(bareEngines)) {
             `${query}: ${details.join('\n')}`,
           );
         }
+      }
+      for (const query of COUNTS) {
+        const noted: string[] = [];
+        const parameters = Object.fromEntries(new URLSearchParams(query));
+        const { where } = readRowList(relations, EVENTS, parameters, false);
+        const counted = await listsOf(db, EVENTS, all, noted).count(where);
+        assert.ok(counted > 0 && counted < ROWS, `${query}: ${counted}`);
+        if (engine !== 'postgres') continue;
+        const sql = String(noted.at(-1));
+        assert.ok(mostLoops(await analyzed(db, sql)) < ROWS / 8, sql);
       }
     });
   });

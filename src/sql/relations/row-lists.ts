@@ -48,6 +48,23 @@ export interface ListEngine {
   read(statement: BoundText, isLong?: boolean): MaybePromise<readonly (readonly unknown[])[]>;
 }
 
+/** Whether a condition asks for rows of other relations. */
+function crosses(condition: Condition): boolean {
+  switch (condition.is) {
+    case 'some':
+    case 'none':
+    case 'every':
+      return true;
+    case 'and':
+    case 'or':
+      return condition.all.some(crosses);
+    case 'not':
+      return crosses(condition.condition);
+    default:
+      return false;
+  }
+}
+
 /** The texts of statements, bounded in bytes. */
 export function statementTexts(): GenerationalCache<string> {
   return new GenerationalCache(4 * 1024 * 1024);
@@ -292,7 +309,11 @@ export class RowListSql implements RowLists {
         ...(conjuncts(rest).length === 0 ? { selected: '1' } : {}),
         limit: limit + 1,
       });
-      return `SELECT count(*), count(*) FILTER (WHERE ${writer.write(rest, ROW)}) FROM ${from} AS ${ROW}`;
+      const condition = writer.write(rest, ROW);
+      // As a filter of the statement PostgreSQL can hash a condition on another relation, which FILTER asks row by row.
+      if (crosses(rest))
+        return `SELECT (SELECT count(*) FROM ${from} AS found), count(*) FROM ${from} AS ${ROW} WHERE ${condition}`;
+      return `SELECT count(*), count(*) FILTER (WHERE ${condition}) FROM ${from} AS ${ROW}`;
     });
     const [row] = await this.#engine.read({ text, values }, true);
     if (Number(row?.[0]) > limit) throw new CountLimitError(relation.name, limit);

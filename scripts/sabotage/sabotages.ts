@@ -772,6 +772,22 @@ export const SABOTAGES: readonly Sabotage[] = [
     test: 'test/relations/changes.test.ts',
   },
   {
+    promise: 'A migration that fills a column writes no events',
+    change: 'the triggers of PostgreSQL record the rows that a migration fills',
+    file: 'src/sql/schema/postgres-session.ts',
+    from: "(UNRECORDED)}, 'on', true);",
+    to: "(UNRECORDED)}, 'off', true);",
+    test: 'src/sql/changes/change-triggers.test.ts',
+  },
+  {
+    promise: 'Events from before a rename of a relation reach its followers',
+    change: 'the former name of a relation is not known',
+    file: 'src/relations/rows/changes.ts',
+    from: 'find(({ was }) => was === stored.relation)',
+    to: 'find(() => false)',
+    test: 'src/sql/changes/change-triggers.test.ts',
+  },
+  {
     promise: 'No change gets a position before one that was read',
     change: 'changes have positions in the order of their statements',
     file: 'src/sql/postgres/event-log.ts',

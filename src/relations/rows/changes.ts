@@ -14,16 +14,22 @@ export interface StoredChange extends EventPosition {
   readonly hex: readonly string[];
 }
 
-/** The event of a stored change. The row keeps the columns that it had at the time of the change. */
+/**
+ * The event of a stored change. The row keeps the columns that it had at the time of the change; those that were
+ * renamed since, and the relation, have the names of today.
+ */
 export function relationEvent(relations: Relations, stored: StoredChange): RelationEvent {
-  const { position, at, relation, type, hex } = stored;
+  const { position, at, type, hex } = stored;
   // Engines write numbers in several ways, and spaces.
-  const row = JSON.parse(stored.row) as Record<string, unknown>;
+  const found = JSON.parse(stored.row) as Record<string, unknown>;
   for (const name of hex) {
-    const digits = row[name];
-    if (typeof digits === 'string') row[name] = Buffer.from(digits, 'hex').toString('base64');
+    const digits = found[name];
+    if (typeof digits === 'string') found[name] = Buffer.from(digits, 'hex').toString('base64');
   }
-  const declared = relations.get(relation);
+  const declared =
+    relations.get(stored.relation) ?? [...relations.values()].find(({ was }) => was === stored.relation);
+  const relation = declared?.name ?? stored.relation;
+  const row = declared === undefined ? found : withNames(found, declared.columns);
   const key = (declared?.key ?? []).map((name) => encodeURIComponent(String(row[name] ?? ''))).join();
   const name = declared === undefined ? type : changeName(declared, type);
   return {
@@ -35,6 +41,14 @@ export function relationEvent(relations: Relations, stored: StoredChange): Relat
     key,
     json: JSON.stringify({ position, relation, type, key, row }),
   };
+}
+
+/** A row whose renamed columns have their names of today. */
+function withNames(row: Record<string, unknown>, columns: readonly Column[]): Record<string, unknown> {
+  const renamed = columns.filter(({ name, was }) => was !== undefined && was in row && !(name in row));
+  if (renamed.length === 0) return row;
+  const names = new Map(renamed.map(({ name, was }) => [was, name]));
+  return Object.fromEntries(Object.entries(row).map(([name, value]) => [names.get(name) ?? name, value]));
 }
 
 /** Whether a condition concerns nothing but the row itself. */

@@ -3,7 +3,9 @@ import { describe, test } from 'node:test';
 import { engines } from '../../../test/support/databases.ts';
 import { type BareDatabase, bareEngines } from '../../../test/support/relations/engines.ts';
 import { column, relation, serial, text } from '../../../test/support/relations/hand-made.ts';
+import type { ChangeType } from '../../relations/events.ts';
 import type { Column, Relation } from '../../relations/relation.ts';
+import { relationEvent } from '../../relations/rows/changes.ts';
 import { checkExitCode, describePlan, migrateRelations, planRelations } from '../schema/migrate.ts';
 import { postgresSession } from '../schema/postgres-session.ts';
 import { sqliteSession } from '../schema/sqlite-session.ts';
@@ -99,6 +101,61 @@ for (const [engine, open] of Object.entries(bareEngines)) {
         'created {"id":2,"name":"Bonn","raw":null}',
         'deleted {"id":2,"name":"Bonn","raw":null}',
       ]);
+    });
+
+    test('a migration writes no events, and those of other writers meanwhile have the new names', async () => {
+      await using db = await open();
+      const session = sessionOn(db);
+      const size = column('size', { kind: 'integer' }, { nullable: true });
+      await migrate(session, towns([name, size]));
+      await db.run(`INSERT INTO towns (name) VALUES ('Ulm'), ('Bonn')`);
+      const filled = column('size', { kind: 'integer' }, { default: { kind: 'value', value: 7 } });
+      const at = column('at', { kind: 'timestamp' }, { default: { kind: 'now' } });
+      const columns = [id, { ...name, name: 'title', was: 'name' }, filled, at];
+      const cities = relation('cities', columns, { changes: true, was: 'towns' });
+      let writes = 0;
+      const write = (table: string) => db.run(`UPDATE ${table} SET size = ${100 + writes} WHERE id = 1 `);
+      const steps: string[] = [];
+      await migrateRelations(session, [cities], {
+        rewrite: true,
+        async onStep({ what }) {
+          steps.push(what);
+          await write('cities').catch(() => write('towns'));
+          writes++;
+        },
+      });
+      assert.ok(writes >= 3, steps.join());
+      const position = engine === 'sqlite' ? 'position' : 'seq';
+      const stored = await db.rows(
+        `SELECT relation, type, "row" FROM relation_events WHERE relation <> '' ORDER BY ${position}`,
+      );
+      const events = stored.map(([of, type, row]) =>
+        relationEvent(new Map([['cities', cities]]), {
+          position: 1,
+          at: 1,
+          relation: String(of),
+          type: type as ChangeType,
+          row: String(row),
+          hex: [],
+        }),
+      );
+      const seen = events.map(({ relation: of, key, type, json }) => {
+        const { title, size: number } = (JSON.parse(json) as { row: Record<string, unknown> }).row;
+        return `${of} ${type} ${key} ${title} ${number}`;
+      });
+      assert.deepEqual(seen, [
+        'cities created 1 Ulm null',
+        'cities created 2 Bonn null',
+        ...Array.from({ length: writes }, (_, i) => `cities updated 1 Ulm ${100 + i}`),
+      ]);
+      const [second] = await db.rows('SELECT size, "at" IS NOT NULL FROM cities WHERE id = 2');
+      assert.deepEqual([Number(second?.[0]), Boolean(second?.[1])], [7, true]);
+      if (engine !== 'postgres') return;
+      assert.equal(
+        stored.filter(([of]) => of === 'towns').length,
+        3,
+        'the table and its triggers change at once',
+      );
     });
 
     test('without a relation that records changes there is no log', async () => {

@@ -24,6 +24,9 @@ const NOW = {
   postgres: '(extract(epoch FROM clock_timestamp()) * 1000)::bigint',
 } as const;
 
+/** A setting of PostgreSQL. While a migration has it on in a transaction, the triggers record nothing. */
+export const UNRECORDED = 'portico.unrecorded';
+
 /**
  * The log of changes, in the form of that of users (see the first migration). The newest event is never
  * removed; the first one, `start`, has no row. `bytes` names the members of the row that are in hexadecimal
@@ -126,8 +129,8 @@ export function createTriggers(engine: Engine, table: DeclaredTable): readonly s
 }
 
 /**
- * Statements after which the triggers of a table of PostgreSQL record its changes while columns are renamed: their
- * functions would fail for a column that has another name. `nameOf` is the name that a column has then; undefined
+ * Statements after which the triggers of a table of PostgreSQL record its changes while it or its columns are
+ * renamed: their functions would fail for a column that has another name. `nameOf` is the name that a column has then; undefined
  * if it does not exist yet.
  */
 export function recordRenamed(
@@ -245,7 +248,9 @@ function createFunction(
 DECLARE
   moment BIGINT := ${NOW.postgres};
 BEGIN
-  IF TG_OP = 'TRUNCATE' THEN
+  IF current_setting(${textLiteral(UNRECORDED)}, true) = 'on' THEN
+    RETURN NULL;
+  ELSIF TG_OP = 'TRUNCATE' THEN
     DELETE FROM ${events};
     INSERT INTO ${events} (relation, type, at, "row") VALUES ('', 'start', moment, '{}');
   ELSE

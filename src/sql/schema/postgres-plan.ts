@@ -147,26 +147,22 @@ function changeSteps(
   const alter = `ALTER TABLE ${identifier(name)}`;
   switch (change.is) {
     case 'rename table':
-      return [
-        step(name, `rename table ${change.from} to ${name}`, {
-          class: 'checked',
-          breaksOthers: true,
-          sql: [`ALTER TABLE ${identifier(change.from)} RENAME TO ${identifier(name)}`],
-        }),
-      ];
-    case 'rename column':
-      return [
-        step(name, `rename column ${change.from} to ${change.to}`, {
-          class: 'checked',
-          breaksOthers: true,
-          sql: [
-            [
+    case 'rename column': {
+      const [what, rename] =
+        change.is === 'rename table'
+          ? [
+              `rename table ${change.from} to ${name}`,
+              `ALTER TABLE ${identifier(change.from)} RENAME TO ${identifier(name)}`,
+            ]
+          : [
+              `rename column ${change.from} to ${change.to}`,
               `${alter} RENAME COLUMN ${identifier(change.from)} TO ${identifier(change.to)}`,
-              ...recordRenamed(table, current, (column) => nameAfter(change, changes, current, column)),
-            ].join(';\n'),
-          ],
-        }),
+            ];
+      const recorded = recordRenamed(table, current, (column) => nameAfter(change, changes, current, column));
+      return [
+        step(name, what, { class: 'checked', breaksOthers: true, sql: [[rename, ...recorded].join(';\n')] }),
       ];
+    }
     case 'rename constraint':
     case 'rename index': {
       const renamed = `RENAME ${change.is === 'rename index' ? '' : `CONSTRAINT ${identifier(change.from)} `}TO ${identifier(change.to)}`;
@@ -290,7 +286,7 @@ function changeSteps(
   }
 }
 
-/** The name that a declared column has right after a rename of one of the table's columns; undefined if it is new. */
+/** The name that a declared column has right after a rename of its table or a column; undefined if it is new. */
 function nameAfter(
   change: Change,
   changes: readonly Change[],

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Relation } from '../../relations/relation.ts';
-import { withChangeLog } from '../changes/change-triggers.ts';
+import { UNRECORDED, withChangeLog } from '../changes/change-triggers.ts';
 import { withMigrationLock } from '../postgres/migrate.ts';
 import { type Connection, isLocked, isTransient, type Row, sqlState } from '../postgres-pool/connection.ts';
 import { diffTables } from './diff.ts';
@@ -161,7 +161,7 @@ async function drop(connection: Connection, loss: Loss, file: ValueFile): Promis
 /** Pages of 8 KiB per batch: some thousand rows, so that no batch holds their locks for long. */
 const BATCH_PAGES = 64;
 
-/** Gives rows without a value one, in batches in the order of the file. */
+/** Gives rows without a value one, in batches in the order of the file. As in a rebuild on SQLite, that writes no events. */
 async function fillColumn(
   connection: Connection,
   table: string,
@@ -176,7 +176,8 @@ async function fillColumn(
   for (let page = 0; page < pages; page += BATCH_PAGES) {
     await retried(
       connection,
-      `UPDATE ${identifier(table)} SET ${identifier(column)} = ${value}
+      `SELECT set_config(${textLiteral(UNRECORDED)}, 'on', true);
+       UPDATE ${identifier(table)} SET ${identifier(column)} = ${value}
        WHERE ctid >= '(${page},0)' AND ctid < '(${page + BATCH_PAGES},0)' AND ${identifier(column)} IS NULL`,
     );
   }

@@ -3,8 +3,11 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { Connection } from '../../src/sql/postgres-pool/connection.ts';
+import { migrateRelations } from '../../src/sql/schema/migrate.ts';
+import { postgresSession } from '../../src/sql/schema/postgres-session.ts';
 import { postgresUrl, withoutPostgres } from '../support/databases.ts';
 import { startPortico } from '../support/portico-process.ts';
+import { column, relation } from '../support/relations/relations.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { waitFor } from '../support/wait-for.ts';
 
@@ -48,7 +51,9 @@ test('a service writes on while its tables are migrated, also while a step waits
   await declare(after);
   await using reader = await Connection.open(DATABASE_URL);
   await using observer = await Connection.open(DATABASE_URL);
-  for (const text of ['BEGIN', 'SELECT FROM books LIMIT 1']) await reader.run({ text }, []);
+  // Portico's connections end a transaction that is idle for seconds.
+  const patient = 'SET idle_in_transaction_session_timeout = 0';
+  for (const text of [patient, 'BEGIN', 'SELECT FROM books LIMIT 1']) await reader.run({ text }, []);
   const [[pid] = []] = await reader.run({ text: 'SELECT pg_backend_pid()' }, []);
   await using migration = start('migrate');
   const isWaiting = async () => {
@@ -68,6 +73,49 @@ test('a service writes on while its tables are migrated, also while a step waits
   await write();
   const [row] = await observer.run({ text: 'SELECT count(*) FROM books WHERE pages = 0' }, []);
   assert.equal(Number(row?.[0]), written);
+});
+
+test('other programs change rows while PostgreSQL fills a column that becomes required', {
+  skip: withoutPostgres,
+}, async () => {
+  const url = await postgresUrl();
+  await using migrating = await Connection.open(url);
+  await using holder = await Connection.open(url);
+  await using other = await Connection.open(url);
+  const run = (text: string, on = other) => on.run({ text }, []);
+  const session = postgresSession(migrating);
+  const id = column('id', { kind: 'serial', open: false });
+  const name = column('name', { kind: 'text', max: 20, fold: false });
+  await migrateRelations(session, [relation('towns', { columns: [id, name] })], { rewrite: false });
+  await run(`INSERT INTO towns (name) VALUES ('Ulm'), ('Bonn')`);
+  const at = column('at', { kind: 'timestamp' }, { default: { kind: 'now' } });
+  const migration = migrateRelations(session, [relation('towns', { columns: [id, name, at] })], {
+    rewrite: false,
+    async onStep({ fill }) {
+      if (fill === undefined) return;
+      await run('SET idle_in_transaction_session_timeout = 0', holder);
+      await run('BEGIN', holder);
+      await run('SELECT FROM towns WHERE id = 1 FOR UPDATE', holder);
+    },
+  });
+  const [[pid] = []] = await run('SELECT pg_backend_pid()', holder);
+  await waitFor('the fill to wait for the first row', async () => {
+    const waiting = await run(
+      `SELECT FROM pg_stat_activity WHERE ${pid} = ANY (pg_blocking_pids(pid)) AND query LIKE '%UPDATE%'`,
+    );
+    return waiting.length > 0;
+  });
+  await run(`UPDATE towns SET name = 'Köln' WHERE id = 2`);
+  await run('ROLLBACK', holder);
+  await migration;
+  const rows = await run('SELECT name, at IS NOT NULL FROM towns ORDER BY id');
+  assert.deepEqual(
+    rows.map(([town, isFilled]) => [town, String(isFilled)[0]]),
+    [
+      ['Ulm', 't'],
+      ['Köln', 't'],
+    ],
+  );
 });
 
 test('a service on SQLite makes a migration that would break it end with what to do', async () => {

@@ -28,7 +28,7 @@ export async function dropUndeclared(
         `${unknown.join(', ')} cannot be dropped, because it is declared or does not exist; ${known}.`,
       );
     }
-    await requireAgreement(session, relations);
+    await requireAgreement(session, relations, 'drop');
     const declared = declaredTables(session.engine, relations);
     const paths: string[] = [];
     for (const name of names) {

@@ -119,8 +119,16 @@ for (const [engine, open] of Object.entries(bareEngines)) {
       const session = await filled(db);
       const required = towns([{ ...name, nullable: false }, cost]);
       await assert.rejects(async () => migrateRelations(session, required, all), {
-        message: /^towns: cannot .* because of 1 row with no value in name, by id: 3\. Change it first\.$/,
+        message:
+          /^towns: cannot .* because of 1 row with no value in name, by id: 3\. Give each a value, or declare a default for name\.$/,
       });
+      const code = column('code', text(3));
+      await assert.rejects(async () => migrateRelations(session, towns([name, cost, code]), all), {
+        message:
+          /^towns: cannot .*add column code because of 3 rows without a value for code, .* Declare a default for code, or make it nullable until all rows have a value\.$/,
+      });
+      const { steps, undeclared } = await planRelations(session, towns([name, cost]));
+      assert.deepEqual([steps, undeclared], [[], []], 'the column is not left behind');
       const short = towns([column('name', text(3), { nullable: true }), cost]);
       await assert.rejects(async () => migrateRelations(session, short, all), {
         message: /1 row with a value in name that the column does not allow, by id: 2\./,
@@ -185,7 +193,7 @@ for (const [engine, open] of Object.entries(bareEngines)) {
       await assert.rejects(
         async () => migrateRelations(session, towns([column('cost', { kind: 'json', maxBytes: 9 })]), all),
         {
-          message: /cost cannot become a json from a decimal3/,
+          message: /values of cost cannot become json from decimal3/,
         },
       );
     });
@@ -459,7 +467,7 @@ test('what breaks a live process of another declaration waits until it has ended
   }
   await waitFor(
     'the server to end the session',
-    async () => (await session.conflict(fingerprintOf(required))) === undefined,
+    async () => (await session.conflict(fingerprintOf(required), 'migration')) === undefined,
   );
   await migrateRelations(session, required, all);
 });

@@ -114,11 +114,11 @@ async function makeSteps(
     if (obstacle !== undefined) throw new SchemaError(`${table}: cannot ${what}: ${obstacle}`);
     if (!allowed.includes(step.class))
       throw new SchemaError(
-        `${table}: ${what} writes all rows anew. Run "portico migrate --rewrite" to allow that.`,
+        `${table}: all rows have to be written anew to ${what.replace(/^make the table anew to /, '')}. Run "portico migrate --rewrite" to allow that.`,
       );
     await requirePause(session, each, maxPause);
   }
-  if (steps.some(({ breaksOthers }) => breaksOthers)) await requireAgreement(session, relations);
+  if (steps.some(({ breaksOthers }) => breaksOthers)) await requireAgreement(session, relations, 'migration');
   for (const step of steps) {
     // Its table may have got its name by a step before.
     await requirePause(session, step, maxPause);
@@ -151,8 +151,9 @@ async function requirePause(session: SchemaSession, step: Step, maxPause: number
 export async function requireAgreement(
   session: SchemaSession,
   relations: readonly Relation[],
+  before: 'migration' | 'drop',
 ): Promise<void> {
-  const conflict = await session.conflict(fingerprintOf(relations));
+  const conflict = await session.conflict(fingerprintOf(relations), before);
   if (conflict !== undefined) throw new SchemaError(conflict);
 }
 
@@ -168,7 +169,7 @@ async function requireNone(
   const list = keys.map((key) => key.map((part) => JSON.stringify(part)).join(',')).join(' ');
   const rows = count === 1 ? '1 row' : `${count} rows`;
   throw new SchemaError(
-    `${table}: cannot ${what} because of ${rows} ${violation.problem}, by ${violation.key.join(',')}: ${list}${count > 5 ? ' ...' : ''}. Change ${count === 1 ? 'it' : 'them'} first.`,
+    `${table}: cannot ${what} because of ${rows} ${violation.problem}, by ${violation.key.join(',')}: ${list}${count > 5 ? ' ...' : ''}. ${violation.remedy ?? `Change ${count === 1 ? 'it' : 'them'} first.`}`,
   );
 }
 

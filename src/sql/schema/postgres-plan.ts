@@ -14,7 +14,9 @@ import type { PostgresTable } from './postgres-catalogue.ts';
 import {
   checkViolation,
   conversion,
+  emptyViolation,
   missingViolation,
+  noConversion,
   PER_ROW,
   referenceViolation,
   type Step,
@@ -312,7 +314,9 @@ function addColumnSteps(table: DeclaredTable, column: DeclaredColumn): readonly 
   if (column.identity !== undefined)
     return [add(column, { class: 'rewriting', lock: 'everything', perRow: rewriteOf(table) })];
   if (column.nullable || column.default !== undefined) return [add(column)];
-  return [add({ ...column, nullable: true }), requireStep(table, column, 'added')];
+  // Without a value for them, rows would refuse the next step, and would have the column.
+  const violations = column.fill === undefined ? [emptyViolation(table, column.name)] : [];
+  return [add({ ...column, nullable: true }, { violations }), requireStep(table, column, 'added')];
 }
 
 /** Makes a column NOT NULL by a check that is validated without a lock, and makes another scan needless. */
@@ -332,7 +336,10 @@ function requireStep(table: DeclaredTable, column: DeclaredColumn, was: 'stored'
     perRow: fill === undefined ? PER_ROW.check : PER_ROW.fill,
     fill: fill === undefined ? undefined : { column: column.name, value: fill, after: 1 },
     violations: fill === undefined ? [missingViolation(table, column.name)] : [],
-    what: was === 'added' ? `fill ${column.name} and refuse null in it` : `refuse null in ${column.name}`,
+    what:
+      was === 'added' && fill !== undefined
+        ? `fill ${column.name} and refuse null in it`
+        : `refuse null in ${column.name}`,
   });
 }
 
@@ -387,7 +394,6 @@ function retypeStep(table: DeclaredTable, from: Column, column: DeclaredColumn):
               where: found.loses,
             },
           ],
-    obstacle:
-      found === undefined ? `${column.name} cannot become a ${column.kind} from a ${from.kind}` : undefined,
+    obstacle: found === undefined ? noConversion(from, column) : undefined,
   });
 }

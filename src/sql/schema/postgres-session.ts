@@ -44,11 +44,15 @@ export function postgresSession(connection: Connection): SchemaSession {
       );
       return Number(row?.[0] ?? 0);
     },
-    async conflict(fingerprint) {
+    async conflict(fingerprint, before) {
       const others = await countOtherDeclarations(connection, fingerprint);
       if (others === 0) return undefined;
       const running = others === 1 ? '1 running process declares' : `${others} running processes declare`;
-      return `${running} other relations and would fail after this. Start all processes with this declaration first, or stop the others.`;
+      const remedy =
+        before === 'drop'
+          ? 'Start all processes with this declaration first, or stop the others.'
+          : 'Stop it first; a process with this declaration starts after the migration.';
+      return `${running} other relations and would fail after this. ${others === 1 ? remedy : remedy.replace('Stop it', 'Stop them')}`;
     },
     exclusively: (work) => withMigrationLock(connection, async () => work()),
     drop: (loss, file) => withLimits(connection, () => drop(connection, loss, file)),
@@ -84,6 +88,8 @@ async function withLimits<T>(connection: Connection, work: () => Promise<T>): Pr
 }
 
 async function apply(connection: Connection, { table, sql, fill }: Step): Promise<void> {
+  // Once more than needed: the constraint that comes next refuses changes of rows without a value.
+  if (fill !== undefined) await fillColumn(connection, table, fill.column, fill.value);
   for (const [nth, text] of sql.entries()) {
     const limit = PATIENT.test(text) ? PATIENT_TIMEOUT : LOCK_TIMEOUT;
     await connection.run({ text: `SELECT set_config('lock_timeout', $1, false)` }, [String(limit)]);

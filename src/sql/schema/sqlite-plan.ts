@@ -12,7 +12,9 @@ import type { SqliteTable } from './sqlite-catalogue.ts';
 import {
   checkViolation,
   conversion,
+  emptyViolation,
   missingViolation,
+  noConversion,
   PER_ROW,
   referenceViolation,
   type Step,
@@ -195,8 +197,7 @@ function rebuildSteps(
     let expression = from === undefined ? (column.fill ?? 'NULL') : identifier(column.name);
     if (from !== undefined && changes.some((change) => change.is === 'retype' && change.column === column)) {
       const found = conversion('sqlite', from, column);
-      if (found === undefined)
-        problems.push(`${column.name} cannot become a ${column.kind} from a ${from.kind}`);
+      if (found === undefined) problems.push(noConversion(from, column));
       expression = found?.expression ?? expression;
       if (found?.loses !== undefined)
         violations.push({
@@ -209,9 +210,7 @@ function rebuildSteps(
       !column.nullable && (from === undefined || from.nullable) && column.identity === undefined;
     if (isRequired && column.fill === undefined)
       violations.push(
-        from === undefined
-          ? { ...missingViolation(named, column.name), where: 'true' }
-          : missingViolation(named, column.name),
+        from === undefined ? emptyViolation(named, column.name) : missingViolation(named, column.name),
       );
     else if (isRequired && from !== undefined) expression = `coalesce(${expression}, ${column.fill})`;
     selected.set(column.name, expression);
@@ -242,7 +241,7 @@ function rebuildSteps(
   }
   if (current.obstacle !== undefined) problems.push(`the table has to be made anew, and ${current.obstacle}`);
   return [
-    step(table.name, `make the table anew to ${changes.filter(isMade).map(describe).join(', ')}`, {
+    step(table.name, `make the table anew to ${described(changes)}`, {
       class: 'rewriting',
       isRebuild: true,
       breaksOthers: true,
@@ -332,6 +331,18 @@ function keepSequence(table: string, name: string): readonly string[] {
 /** Whether a rebuild makes the change; renames are steps of their own. */
 function isMade({ is }: Change): boolean {
   return is !== 'rename table' && is !== 'rename column';
+}
+
+/** Describes the changes of a rebuild. The definition of a new column has its check and its reference. */
+function described(changes: readonly Change[]): string {
+  const added = changes.flatMap((change) => (change.is === 'add column' ? [change.column.name] : []));
+  const isPart = (change: Change) =>
+    (change.is === 'add check' && added.includes(change.check.column)) ||
+    (change.is === 'add reference' && change.foreignKey.columns.every((name) => added.includes(name)));
+  return changes
+    .filter((change) => isMade(change) && !isPart(change))
+    .map(describe)
+    .join(', ');
 }
 
 /** Describes a change in a plan. */

@@ -32,6 +32,8 @@ export interface Violation {
   readonly table: string;
   /** The condition that these rows fulfil; their table is `r`. */
   readonly where: string;
+  /** What to do, as a sentence. Default: to change the rows first. */
+  readonly remedy?: string;
 }
 
 /** One step of a migration. Steps of one plan run in order. */
@@ -88,8 +90,11 @@ export interface SchemaSession {
   rows(sql: string): MaybePromise<readonly (readonly unknown[])[]>;
   /** About how many rows a table has. */
   rowsOf(table: string): MaybePromise<number>;
-  /** Which live processes may declare other relations than those with this fingerprint, and a remedy. */
-  conflict(fingerprint: number): MaybePromise<string | undefined>;
+  /**
+   * Which live processes may declare other relations than those with this fingerprint, and a remedy before a
+   * migration, or before a drop, which processes with this declaration do not notice.
+   */
+  conflict(fingerprint: number, before: 'migration' | 'drop'): MaybePromise<string | undefined>;
   /** Runs `work` while no other process migrates the database. */
   exclusively<T>(work: () => MaybePromise<T>): MaybePromise<T>;
   /** Drops a column, or a table if no column is given, in one transaction that first completes its file. */
@@ -127,7 +132,24 @@ export function checkViolation(
 }
 
 export function missingViolation({ name, key }: DeclaredTable, column: string): Violation {
-  return { table: name, key, problem: `with no value in ${column}`, where: `${identifier(column)} IS NULL` };
+  return {
+    table: name,
+    key,
+    problem: `with no value in ${column}`,
+    where: `${identifier(column)} IS NULL`,
+    remedy: `Give each a value, or declare a default for ${column}.`,
+  };
+}
+
+/** All rows, for a new column that needs a value and has no default. */
+export function emptyViolation({ name, key }: DeclaredTable, column: string): Violation {
+  return {
+    table: name,
+    key,
+    problem: `without a value for ${column}`,
+    where: 'true',
+    remedy: `Declare a default for ${column}, or make it nullable until all rows have a value.`,
+  };
 }
 
 export function uniqueViolation({ name, key }: DeclaredTable, { columns }: Index, engine: Engine): Violation {
@@ -212,4 +234,9 @@ export function conversion(engine: Engine, from: Column, to: DeclaredColumn): Co
       loses: `abs(${value}) > 9007199254740992`,
     };
   return from.kind === to.kind ? { expression: value } : undefined;
+}
+
+/** Why a column cannot get its declared type. */
+export function noConversion(from: Column, { name, kind }: DeclaredColumn): string {
+  return `values of ${name} cannot become ${kind} from ${from.kind}; declare a column with another name, and drop ${name} once the values are there`;
 }

@@ -780,6 +780,14 @@ export const SABOTAGES: readonly Sabotage[] = [
     test: 'src/sql/changes/change-triggers.test.ts',
   },
   {
+    promise: 'A refused migration loses no unique',
+    change: 'an index is dropped before the one that replaces it',
+    file: 'src/sql/schema/diff.ts',
+    from: "isInTheWay(index) ? 'drop index' : 'drop index late'",
+    to: "isInTheWay(index) ? 'drop index late' : 'drop index'",
+    test: 'src/sql/schema/migrate.test.ts',
+  },
+  {
     promise: 'Events from before a rename of a relation reach its followers',
     change: 'the former name of a relation is not known',
     file: 'src/relations/rows/changes.ts',

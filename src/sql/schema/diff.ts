@@ -23,10 +23,11 @@ export type Change =
   | { readonly is: 'relax'; readonly column: Column }
   | { readonly is: 'replace key'; readonly from: string | undefined }
   | { readonly is: 'drop check'; readonly check: Check }
-  | { readonly is: 'widen check'; readonly from: Check; readonly check: DeclaredCheck }
+  | { readonly is: 'widen check' | 'narrow check'; readonly from: Check; readonly check: DeclaredCheck }
   | { readonly is: 'grow'; readonly from: Column; readonly column: DeclaredColumn }
   | { readonly is: 'add check'; readonly check: DeclaredCheck }
-  | { readonly is: 'drop index' | 'add index'; readonly index: Index }
+  /** An index that is dropped late serves until those that replace it are there. */
+  | { readonly is: 'drop index' | 'drop index late' | 'add index'; readonly index: Index }
   | { readonly is: 'drop reference' | 'add reference'; readonly foreignKey: ForeignKey };
 
 /** A declared table, with its changes in an order in which they can be made. */
@@ -188,7 +189,7 @@ function changesOf(
   const isOwn = (name: string) => isOwnName(table.name, name) || isOwnName(formerName, name);
   return [
     ...foreignKeyChanges(table, current, isOwn, broken),
-    ...indexChanges(table, current, isOwn),
+    ...indexChanges(table, current, isOwn, formerName),
     ...checkChanges(table, current),
     ...columnChanges(table, current),
     ...keyChanges(table, current, isOwn),
@@ -210,8 +211,10 @@ const ORDER: readonly Change['is'][] = [
   'replace key',
   'relax',
   'widen check',
+  'narrow check',
   'add check',
   'add index',
+  'drop index late',
   'add reference',
 ];
 
@@ -271,7 +274,18 @@ function checkChanges({ checks, columns }: DeclaredTable, current: Table): reado
       return from === undefined ? [] : [[check, from] as const];
     }),
   );
-  const replaced = new Set(widened.values());
+  const isKept = (name: string) => {
+    const [from, to] = [current.columns, columns].map((all) => all.find((each) => each.name === name));
+    return from !== undefined && to !== undefined && !isRetyped(from, to);
+  };
+  // The old check stays until all rows meet the new one, unless it is in the way of another type.
+  const narrowed = new Map(
+    added.flatMap((check) => {
+      const from = dropped.find((each) => each.column === check.column && isKept(check.column));
+      return from === undefined || widened.has(check) ? [] : [[check, from] as const];
+    }),
+  );
+  const replaced = new Set([...widened.values(), ...narrowed.values()]);
   return [
     ...dropped.filter((check) => !replaced.has(check)).map((check) => ({ is: 'drop check', check }) as const),
     ...[...widened].map(([check, from]) => ({ is: 'widen check', from, check }) as const),
@@ -279,7 +293,10 @@ function checkChanges({ checks, columns }: DeclaredTable, current: Table): reado
     ...(current.keyName === undefined ? [] : renamed).map(
       (names) => ({ is: 'rename constraint', ...names }) as const,
     ),
-    ...added.filter((check) => !widened.has(check)).map((check) => ({ is: 'add check', check }) as const),
+    ...[...narrowed].map(([check, from]) => ({ is: 'narrow check', from, check }) as const),
+    ...added
+      .filter((check) => !widened.has(check) && !narrowed.has(check))
+      .map((check) => ({ is: 'add check', check }) as const),
   ];
 }
 
@@ -287,6 +304,7 @@ function indexChanges(
   table: DeclaredTable,
   current: Table,
   isOwn: (name: string) => boolean,
+  formerName: string,
 ): readonly Change[] {
   const content = ({ isUnique, columns }: Index) => JSON.stringify([isUnique, columns]);
   const named = (name: string) => current.indexes.find((each) => each.name === name);
@@ -306,7 +324,13 @@ function indexChanges(
         : { is: 'rename index', from: former.name, to: index.name },
     );
   }
-  return [...stale.map((index) => ({ is: 'drop index', index }) as const), ...changes];
+  // Another index, or a new table, may need the name.
+  const isInTheWay = ({ name }: Index) =>
+    formerName !== table.name || table.indexes.some((index) => index.name === name);
+  return [
+    ...stale.map((index) => ({ is: isInTheWay(index) ? 'drop index' : 'drop index late', index }) as const),
+    ...changes,
+  ];
 }
 
 function foreignKeyChanges(

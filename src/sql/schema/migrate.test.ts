@@ -114,6 +114,22 @@ for (const [engine, open] of Object.entries(bareEngines)) {
       );
     });
 
+    test('a check or a unique that is replaced stays if rows refuse the new one', async () => {
+      await using db = await open();
+      const session = await filled(db);
+      const before = towns([name, cost], { unique: [['name', 'cost']] });
+      await migrateRelations(session, before, all);
+      await db.run(`INSERT INTO towns (name, cost) VALUES ('Ulm', 70)`);
+      const refusedAfterwards = [
+        towns([column('name', text(3), { nullable: true }), cost], { unique: [['name', 'cost']] }),
+        towns([name, cost], { unique: [['name']] }),
+      ];
+      for (const after of refusedAfterwards) {
+        await assert.rejects(async () => migrateRelations(session, after, all), { name: 'SchemaError' });
+        assert.deepEqual(await planRelations(session, before), { steps: [], undeclared: [] });
+      }
+    });
+
     test('rows that a step would refuse are counted, and five are named', async () => {
       await using db = await open();
       const session = await filled(db);

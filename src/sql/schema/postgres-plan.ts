@@ -97,7 +97,8 @@ function unfinishedSteps({ name }: DeclaredTable, { invalidIndexes }: PostgresTa
 /** Validates what an interrupted step added without looking at the rows. */
 function validateSteps({ table, current, changes }: TableDiff<PostgresTable>): readonly Step[] {
   const dropped = changes.flatMap((change) => {
-    if (change.is === 'drop check' || change.is === 'widen check') return [change.check.name];
+    if (change.is === 'drop check' || change.is === 'widen check' || change.is === 'narrow check')
+      return [change.check.name];
     if (change.is === 'drop reference') return [change.foreignKey.name];
     return change.is === 'rename constraint' ? [change.from] : [];
   });
@@ -181,6 +182,7 @@ function changeSteps(
       ];
     }
     case 'drop index':
+    case 'drop index late':
       return [
         step(name, `drop index ${change.index.name}`, {
           sql: [`DROP INDEX CONCURRENTLY ${identifier(change.index.name)}`],
@@ -239,13 +241,16 @@ function changeSteps(
         }),
       ];
     }
-    case 'widen check': {
+    case 'widen check':
+    case 'narrow check': {
       const { check, from } = change;
       const isAdded = current.checks.some((each) => each.name === check.name);
       const sql = constraintSql(name, check.name, checkClause(check)).slice(isAdded ? 1 : 0);
-      // The old check goes last, so that a step that is interrupted is known to be a wider check.
+      // The old check goes last, so that a step that is interrupted is known to be one of these.
       return [
-        step(name, `widen the check of ${check.column}`, {
+        step(name, `${change.is.slice(0, -6)} the check of ${check.column}`, {
+          class: change.is === 'widen check' ? 'additive' : 'checked',
+          violations: change.is === 'widen check' ? [] : [checkViolation(named, check)],
           sql: [...sql, `${alter} DROP CONSTRAINT IF EXISTS ${identifier(from.name)}`],
           perRow: PER_ROW.check,
         }),

@@ -132,6 +132,7 @@ function simpleSteps(
       ];
     }
     case 'drop index':
+    case 'drop index late':
       return [
         step(table.name, `drop index ${change.index.name}`, {
           sql: [`DROP INDEX ${identifier(change.index.name)}`],
@@ -216,7 +217,7 @@ function rebuildSteps(
     selected.set(column.name, expression);
   }
   for (const change of changes) {
-    if (change.is === 'add check') {
+    if (change.is === 'add check' || change.is === 'narrow check') {
       const expression = selected.get(change.check.column);
       violations.push(
         checkViolation(named, change.check, expression === undefined ? undefined : `(${expression})`),
@@ -357,8 +358,11 @@ function describe(change: Change): string {
       return `${change.is} ${change.from}`;
     case 'drop check':
     case 'widen check':
+    case 'narrow check':
     case 'add check':
       return `${change.is.slice(0, -6)} the check of ${change.check.column}`;
+    case 'drop index late':
+      return `drop index ${change.index.name}`;
     case 'drop index':
     case 'add index':
       return `${change.is} ${change.index.name}`;

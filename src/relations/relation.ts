@@ -55,6 +55,18 @@ export interface Reference {
 }
 
 /**
+ * Rows of another relation, each connected with a row of this one by rows of a third relation, `through`, which refer to
+ * both.
+ */
+export interface Many {
+  readonly name: string;
+  readonly through: string;
+  /** The references of `through`: to this relation, and to the other one. */
+  readonly reference: string;
+  readonly other: string;
+}
+
+/**
  * The relation of users. It has the tables and the paths of the contract, so that what serves or creates
  * relations leaves it out, and others refer to it as to any.
  */
@@ -83,6 +95,7 @@ export interface Relation {
     readonly relation: string;
     readonly reference: string;
   }[];
+  readonly many: readonly Many[];
   /** Whether changes are recorded. */
   readonly changes: boolean;
 }

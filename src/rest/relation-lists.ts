@@ -7,15 +7,18 @@ import { codecOf } from '../relations/codecs.ts';
 import type { Value } from '../relations/relation.ts';
 import type { Relations } from '../relations/rows/conditions.ts';
 import { RowCursors, type RowKeys, type RowPosition } from '../relations/rows/cursors.ts';
+import type { RowOrder } from '../relations/rows/orders.ts';
 import {
   CountLimitError,
   type RowListParameters,
-  type RowOrder,
   type RowPage,
   readRowList,
   UnindexedListError,
 } from '../relations/rows/row-lists.ts';
 import type { RowStore } from '../relations/rows/rows.ts';
+import { SelectionLimitError } from '../relations/selections/limits.ts';
+import { EMBED } from '../relations/selections/read-selection.ts';
+import { limitProblem } from '../relations/selections/selection.ts';
 import { totalHeaders } from './lists.ts';
 import { json, notModified } from './messages.ts';
 
@@ -111,10 +114,7 @@ class RelationList {
     const first = parameters === '' ? this.#path : `${this.#path}?${parameters}`;
     const list: AskedList = {
       asked,
-      name: JSON.stringify([
-        relation.name,
-        ...asked.given.filter(([name]) => name !== 'limit' && name !== 'fields'),
-      ]),
+      name: JSON.stringify([relation.name, ...asked.given.filter(([name]) => !isOfPage(name))]),
       first,
       others: `${first}${parameters === '' ? '?' : '&'}cursor=`,
       readers: asked.order.map(sortReader),
@@ -152,6 +152,11 @@ class RelationList {
     }
     return at === undefined ? links : `${links}${links === '' ? '' : ', '}<${start}>; rel="first"`;
   }
+}
+
+/** Whether a parameter says what pages show, and not of which list they are. */
+function isOfPage(name: string): boolean {
+  return name === 'limit' || name === 'fields' || name.startsWith(EMBED);
 }
 
 /** The query of a target without the cursor at its end, and the cursor. */
@@ -193,6 +198,7 @@ const NO_CACHE = { 'cache-control': 'no-cache' } as const;
 /** Turns the errors of lists into refusals that say what to do. */
 export function explained<T>(read: () => MaybePromise<T>): MaybePromise<T> {
   const refuse = (error: unknown): never => {
+    if (error instanceof SelectionLimitError) throw limitProblem(error);
     if (error instanceof CountLimitError) {
       const rows = error.limit.toLocaleString('en-US');
       const message = `count=exact looks at ${rows} rows of ${error.relation} at most (scan); add a narrower filter that an index serves`;

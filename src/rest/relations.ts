@@ -14,7 +14,6 @@ import { didYouMean, quote } from '../core/text.ts';
 import { invalidParameter } from '../relations/rows/conditions.ts';
 import { conflictFaults, toldFaults } from '../relations/rows/faults.ts';
 import { importKey, rowImports } from '../relations/rows/import-rows.ts';
-import { readColumns } from '../relations/rows/row-lists.ts';
 import {
   type RowFault,
   RowFormat,
@@ -25,6 +24,7 @@ import {
   TooManyRowsError,
 } from '../relations/rows/rows.ts';
 import type { RowWrite, StoredRow, WriteOutcome } from '../relations/rows/writes.ts';
+import { readColumns } from '../relations/selections/read-selection.ts';
 import { askedImport, type ImportLimits, importer } from './bulk.ts';
 import { askedExport } from './lists.ts';
 import {

@@ -11,7 +11,6 @@ import { prefersEventStream } from '../core/negotiation.ts';
 import { type MaybePromise, whenReady } from '../core/scheduler.ts';
 import { type Relation, USER_COLUMNS } from '../relations/relation.ts';
 import { conflictFaults, listedFaults, toldFaults } from '../relations/rows/faults.ts';
-import { columnsOfRow, readColumns } from '../relations/rows/row-lists.ts';
 import {
   type RowFault,
   RowFormat,
@@ -22,6 +21,7 @@ import {
   type RowValues,
 } from '../relations/rows/rows.ts';
 import { userRowImports } from '../relations/rows/user-imports.ts';
+import { columnsOfRow, readColumns } from '../relations/selections/read-selection.ts';
 import { emailTaken, type NewUser, readUserId, userProblems } from '../relations/user.ts';
 import type { DatabaseUserStore } from '../relations/user-stores.ts';
 import { askedImport, type ImportLimits, importer } from './bulk.ts';

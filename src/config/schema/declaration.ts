@@ -72,6 +72,13 @@ export interface RelationData {
   readonly key?: readonly string[];
   readonly unique?: readonly (readonly string[])[];
   readonly indexes?: readonly (readonly string[])[];
+  /**
+   * Rows of other relations by a name, connected by rows of the relation `through`. `from` and `to` are its references to
+   * this and to the other relation; they are needed if it has more than two.
+   */
+  readonly many?: Readonly<
+    Record<string, { readonly through: string; readonly from?: string; readonly to?: string }>
+  >;
   /** Whether changes are recorded. Default: true. */
   readonly changes?: boolean;
 }

@@ -31,6 +31,20 @@ const relationSchema = v.object(
     key: v.optional(v.array(v.string(), 'must be an array of columns')),
     unique: columnLists,
     indexes: columnLists,
+    many: v.optional(
+      v.record(
+        v.string(),
+        v.strictObject(
+          {
+            through: v.string('must be a relation'),
+            from: v.optional(v.string()),
+            to: v.optional(v.string()),
+          },
+          'must be an object with through',
+        ),
+        'must be an object of many-to-manies by name',
+      ),
+    ),
     changes: v.optional(toggleField),
   },
   'must be an object with columns',
@@ -53,7 +67,7 @@ export const relationsSchema = v.record(
 );
 
 /** What a declaration may say of a relation one day. */
-const LATER = ['rules', 'many', 'computed', 'existing', 'introspect', 'before'];
+const LATER = ['rules', 'computed', 'existing', 'introspect', 'before'];
 
 type RelationOptions = v.InferOutput<typeof relationSchema>;
 type ReferenceData = Extract<ReadColumn, { readonly kind: 'reference' }>;

@@ -103,6 +103,7 @@ test('the resolved form is complete', () => {
       },
     ],
     inverses: [],
+    many: [],
     changes: true,
   });
   assert.deepEqual(relations.get('authors')?.inverses, [
@@ -371,8 +372,8 @@ test('what no version can do yet is refused, never ignored', () => {
   const columns = { a: { ...text, read: { scope: 'staff' }, write: 'nobody' } };
   const later = 'is not supported by this version; remove it';
   assert.deepEqual(
-    problemsIn({ columns, rules: {}, many: {}, computed: {}, existing: true, introspect: {} }),
-    ['rules', 'many', 'computed', 'existing', 'introspect', 'columns.a.read', 'columns.a.write'].map(
+    problemsIn({ columns, rules: {}, computed: {}, existing: true, introspect: {} }),
+    ['rules', 'computed', 'existing', 'introspect', 'columns.a.read', 'columns.a.write'].map(
       (key) => `${key} ${later}`,
     ),
   );

@@ -8,6 +8,7 @@ import {
 } from '../../relations/relation.ts';
 import { defaultOf, indexedBytes, typeOf } from './columns.ts';
 import { type Given, namedOf, pathTo } from './fields.ts';
+import { manyOf } from './many.ts';
 import { type Draft, type Field, keyOf, readDraft } from './relation-draft.ts';
 import { checkInverses, checkNames } from './relation-names.ts';
 import { checkUsersDefaults, readUsersDraft } from './users-draft.ts';
@@ -20,7 +21,7 @@ const MAX_INDEXED = 16;
 /** Maximum size of an entry of an index on PostgreSQL, less what it needs for itself. */
 const MAX_INDEXED_BYTES = 2_600;
 
-type Unlinked = Omit<Relation, 'inverses'>;
+type Unlinked = Omit<Relation, 'inverses' | 'many'>;
 
 /**
  * Reads the relations of a configuration, with that of users if it is declared or referred to. Appends one line per problem
@@ -52,7 +53,15 @@ export function readRelations(given: Given, problems: string[]): readonly Relati
   }
   checkInverses(drafts, problems);
   if (problems.length > before) return [];
-  return relations.map((relation) => ({ ...relation, inverses: inversesOf(relation.name, relations) }));
+  const linked = relations.map((relation) => ({
+    ...relation,
+    inverses: inversesOf(relation.name, relations),
+  }));
+  const whole = linked.map((relation, i) => ({
+    ...relation,
+    many: manyOf(drafts[i] as Draft, relation, linked, problems),
+  }));
+  return problems.length > before ? [] : whole;
 }
 
 function inversesOf(name: string, relations: readonly Unlinked[]): Relation['inverses'] {

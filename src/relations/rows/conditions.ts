@@ -1,4 +1,4 @@
-import { HttpProblem } from '@portico/transport';
+import { HttpProblem, parseJsonText } from '@portico/transport';
 import { didYouMean, quote } from '../../core/text.ts';
 import { codecOf } from '../codecs.ts';
 import type { Column, ColumnType, Reference, Relation, Value } from '../relation.ts';
@@ -36,37 +36,68 @@ export function invalidParameter(parameter: string, message: string): HttpProble
   return new HttpProblem(400, 'INVALID_PARAMETER', message, { reasons: [{ detail: message, parameter }] });
 }
 
-/** Where the names of a path lead. */
+/** Pairs of columns, here and there, that are equal. */
+type Pairs = readonly (readonly [here: string, there: string])[];
+
+/** Where the name of a reference or an inverse leads. */
 interface Target {
   readonly relation: Relation;
-  readonly on: readonly (readonly [string, string])[];
+  readonly on: Pairs;
   readonly isReference: boolean;
+}
+
+/** Where a many-to-many leads: first to the rows that connect. */
+interface ManyTarget {
+  /** The relation that connects. */
+  readonly through: Target;
+  /** The other relation, as seen from there. */
+  readonly target: Target;
+}
+
+const pairsOf = ({ columns, targetColumns }: Reference): Pairs =>
+  columns.map((column, i) => [column, targetColumns[i] ?? ''] as const);
+
+const flipped = (pairs: Pairs): Pairs => pairs.map(([here, there]) => [there, here]);
+
+/** The relations that a many-to-many of a relation leads to; undefined if there is none. */
+export function manyOf(relations: Relations, from: Relation, name: string): ManyTarget | undefined {
+  const many = from.many.find((each) => each.name === name);
+  const through = many && relations.get(many.through);
+  const named = (reference: string | undefined) =>
+    through?.references.find((each) => each.name === reference);
+  const [back, onward] = [named(many?.reference), named(many?.other)];
+  const relation = onward && relations.get(onward.to);
+  if (through === undefined || back === undefined || onward === undefined || relation === undefined)
+    return undefined;
+  return {
+    through: { relation: through, on: flipped(pairsOf(back)), isReference: false },
+    target: { relation, on: pairsOf(onward), isReference: true },
+  };
 }
 
 /** The relation that a reference or an inverse of a relation leads to; undefined if there is none. */
 export function targetOf(relations: Relations, from: Relation, name: string): Target | undefined {
-  const pairs = ({ columns, targetColumns }: Reference) =>
-    columns.map((column, i) => [column, targetColumns[i] ?? ''] as const);
   const reference = from.references.find((each) => each.name === name);
   const referred = reference && relations.get(reference.to);
   if (reference !== undefined && referred !== undefined)
-    return { relation: referred, on: pairs(reference), isReference: true };
+    return { relation: referred, on: pairsOf(reference), isReference: true };
   const inverse = from.inverses.find((each) => each.name === name);
   const other = inverse && relations.get(inverse.relation);
   const back = other?.references.find((each) => each.name === inverse?.reference);
   if (other === undefined || back === undefined) return undefined;
-  return { relation: other, on: pairs(back).map(([here, there]) => [there, here]), isReference: false };
+  return { relation: other, on: flipped(pairsOf(back)), isReference: false };
 }
 
 /** Completes the refusal of a parameter that names no column; `others` are further names. */
 export function unknownName(
   relations: Relations,
-  { name: relation, columns, references, inverses }: Relation,
+  of: Relation,
   name: string,
   others: readonly string[] = [],
 ): string {
-  const example = (of: string) => {
-    const { columns: known = [], key = [] } = relations.get(of) ?? {};
+  const { name: relation, references, inverses, many } = of;
+  const example = (to: string) => {
+    const { columns: known = [], key = [] } = relations.get(to) ?? {};
     const found = known.find((column) => !key.includes(column.name)) ?? known[0];
     return quote(`${name}.${found?.name ?? ''}`);
   };
@@ -76,12 +107,40 @@ export function unknownName(
   const inverse = inverses.find((each) => each.name === name);
   if (inverse !== undefined)
     return `names ${quote(name)}, rows of ${inverse.relation}; use one of their columns, such as ${example(inverse.relation)}`;
-  const names = [...columns, ...references, ...inverses].map((each) => each.name);
-  return `names ${quote(name)}, which ${relation} does not have${didYouMean(name, [...names, ...others])}`;
+  const crossing = many.some((each) => each.name === name) ? crossingOf(relations, of, name) : undefined;
+  if (crossing !== undefined)
+    return `names ${quote(name)}, rows of ${crossing.relation.name}; use one of their columns, such as ${example(crossing.relation.name)}`;
+  return `names ${quote(name)}, which ${relation} does not have${didYouMean(name, [...namesOf(of), ...others])}`;
+}
+
+/** The names that a condition on a relation may use. */
+export function namesOf({ columns, references, inverses, many }: Relation): readonly string[] {
+  return [...columns, ...references, ...inverses, ...many].map(({ name }) => name);
+}
+
+/** What a condition crosses: a reference or an inverse, or the rows that connect and then a reference. */
+interface Crossing {
+  readonly first: Target;
+  readonly second: Target | undefined;
+  /** The relation behind it. */
+  readonly relation: Relation;
+}
+
+function crossingOf(relations: Relations, from: Relation, name: string): Crossing | undefined {
+  const first = targetOf(relations, from, name);
+  if (first !== undefined) return { first, second: undefined, relation: first.relation };
+  const many = manyOf(relations, from, name);
+  return many && { first: many.through, second: many.target, relation: many.target.relation };
+}
+
+/** The condition that rows behind a crossing meet one. */
+function across({ first, second }: Crossing, is: 'some' | 'none' | 'every', condition: Condition): Condition {
+  const inside: Condition = second === undefined ? condition : { is: 'some', ...second, condition };
+  return { is, ...first, condition: inside };
 }
 
 /** Reads conditions on a relation from a tree of JSON or from parameters. */
-export class ConditionReader {
+class ConditionReader {
   readonly #relations: Relations;
   /** The parameter that is read. */
   readonly #parameter: string;
@@ -211,10 +270,11 @@ export class ConditionReader {
     depth: number,
     crossings: number,
   ): Condition {
-    const { relation: other, on, isReference } = this.target(relation, name);
+    const crossing = this.#crossing(relation, name);
+    const { isReference } = crossing.first;
     if (crossings >= LIMITS.crossings)
       throw this.#limit(`at most ${LIMITS.crossings} crossings of relations (crossings)`);
-    const within = (tree: unknown) => this.readTree(other, tree, depth + 1, crossings + 1);
+    const within = (tree: unknown) => this.readTree(crossing.relation, tree, depth + 1, crossings + 1);
     const quantified = isReference ? [] : quantifiersOf(given);
     if (!isReference && quantified.length === 0)
       throw this.#fault(`takes {"some": {...}}, "none" or "every" for "${name}", which may be several rows`);
@@ -222,22 +282,19 @@ export class ConditionReader {
       if (typeof given !== 'object' || given === null || Array.isArray(given))
         throw this.#fault(unknownName(this.#relations, relation, name));
       const [quantifier] = quantifiersOf(given)[0] ?? [];
-      if (quantifier !== undefined && !other.columns.some((column) => column.name === quantifier))
+      if (quantifier !== undefined && !crossing.relation.columns.some((column) => column.name === quantifier))
         throw this.#fault(
           `takes the conditions on ${quote(name)}, which is one row, without "${quantifier}"`,
         );
-      return { is: 'some', relation: other, on, isReference, condition: within(given) };
+      return across(crossing, 'some', within(given));
     }
-    const all = quantified.map(([is, tree]): Condition => {
-      return { is, relation: other, on, isReference, condition: within(tree) };
-    });
+    const all = quantified.map(([is, tree]) => across(crossing, is, within(tree)));
     return all.length === 1 && all[0] !== undefined ? all[0] : { is: 'and', all };
   }
 
-  /** The relation behind a reference or inverse. Throws HttpProblem if there is none. */
-  target(relation: Relation, name: string): Target {
-    const target = targetOf(this.#relations, relation, name);
-    if (target !== undefined) return target;
+  #crossing(relation: Relation, name: string): Crossing {
+    const crossing = crossingOf(this.#relations, relation, name);
+    if (crossing !== undefined) return crossing;
     throw this.#fault(unknownName(this.#relations, relation, name));
   }
 
@@ -282,22 +339,79 @@ function quantifiersOf(given: unknown): readonly (readonly ['some' | 'none' | 'e
   return entries as (readonly ['some' | 'none' | 'every', unknown])[];
 }
 
-/** Puts the conditions of parameters with the same path into one, so that one row meets all of them. */
-export function joined(
+/** A condition of a parameter, on the rows to which a path leads. */
+export interface Filter {
+  readonly path: readonly string[];
+  readonly condition: Condition;
+}
+
+/**
+ * Reads a filter such as `author.name:prefix`, the name of `parameter` or its end. `others` are the parameters that could
+ * be meant. Throws HttpProblem.
+ */
+export function readFilter(
   relations: Relations,
-  root: Relation,
-  found: readonly { readonly path: readonly string[]; readonly condition: Condition }[],
-): Condition {
+  relation: Relation,
+  name: string,
+  values: readonly string[],
+  {
+    parameter = name,
+    others = [],
+  }: { readonly parameter?: string; readonly others?: readonly string[] } = {},
+): Filter {
+  const unknown = (at: Relation, step: string) => {
+    const what = unknownName(relations, at, step, step === name ? others : []);
+    return invalidParameter(parameter, `${quote(parameter)} ${what}`);
+  };
+  const colon = name.indexOf(':');
+  const dotted = (colon === -1 ? name : name.slice(0, colon)).split('.');
+  const test = colon === -1 ? '' : name.slice(colon + 1);
+  const path = dotted.slice(0, -1);
+  const last = dotted.at(-1) ?? '';
+  if (path.length > LIMITS.crossings) {
+    const message = `"${parameter}" crosses more than ${LIMITS.crossings} relations (crossings)`;
+    throw invalidParameter(parameter, message);
+  }
+  let at = relation;
+  for (const each of path) {
+    const crossing = crossingOf(relations, at, each);
+    if (crossing === undefined) throw unknown(at, each);
+    at = crossing.relation;
+  }
+  const column = at.columns.find((each) => each.name === last);
+  if (column === undefined) throw unknown(at, last);
+  return { path, condition: new ConditionReader(relations, parameter).readParameter(column, test, values) };
+}
+
+/** Reads the condition of a `where`, a tree of JSON. Throws HttpProblem. */
+export function readWhere(
+  relations: Relations,
+  relation: Relation,
+  text: string,
+  parameter = 'where',
+): Filter {
+  let tree: unknown;
+  try {
+    tree = parseJsonText(text);
+  } catch {
+    const message = `"${parameter}" takes a condition as JSON, such as {"title": {"prefix": "E"}}`;
+    throw invalidParameter(parameter, message);
+  }
+  return { path: [], condition: new ConditionReader(relations, parameter).readTree(relation, tree) };
+}
+
+/** Puts the conditions of parameters with the same path into one, so that one row meets all of them. */
+export function joined(relations: Relations, root: Relation, found: readonly Filter[]): Condition {
   const own = found.filter(({ path }) => path.length === 0).map(({ condition }) => condition);
   const byName = Map.groupBy(
     found.filter(({ path }) => path.length > 0),
     ({ path }) => path[0] ?? '',
   );
   for (const [name, inside] of byName) {
-    const target = targetOf(relations, root, name);
-    if (target === undefined) continue;
+    const crossing = crossingOf(relations, root, name);
+    if (crossing === undefined) continue;
     const rest = inside.map(({ path, condition }) => ({ path: path.slice(1), condition }));
-    own.push({ is: 'some', ...target, condition: joined(relations, target.relation, rest) });
+    own.push(across(crossing, 'some', joined(relations, crossing.relation, rest)));
   }
   return own.length === 1 && own[0] !== undefined ? own[0] : { is: 'and', all: own };
 }

@@ -189,11 +189,11 @@ export class Connection implements AsyncDisposable {
 
   /**
    * Runs statements in one transaction that `work` sends one after another. Commits if it resolves to true;
-   * rolls back otherwise.
+   * rolls back otherwise. `mode` is that of the transaction.
    */
-  session(work: (run: Connection['run']) => Promise<boolean>): Promise<void> {
+  session(work: (run: Connection['run']) => Promise<boolean>, mode = ''): Promise<void> {
     return this.#held(async () => {
-      const begun = this.run({ text: 'BEGIN' }, undefined);
+      const begun = this.run({ text: `BEGIN ${mode}` }, undefined);
       let commits = false;
       try {
         [, commits] = await Promise.all([begun, work((statement, values) => this.run(statement, values))]);

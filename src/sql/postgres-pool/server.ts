@@ -111,6 +111,17 @@ export class Server implements AsyncDisposable {
     return withRetries(() => this.#writers.use((connection) => connection.session(work)));
   }
 
+  /** Runs reads of one snapshot, alone on a connection, which `work` sends one after another. */
+  async snapshot(work: (run: Connection['run']) => Promise<void>): Promise<void> {
+    try {
+      await this.#writers.use((connection) =>
+        connection.session((run) => work(run).then(() => true), 'ISOLATION LEVEL REPEATABLE READ READ ONLY'),
+      );
+    } catch (error) {
+      throw unavailable('The read failed', error);
+    }
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     await Promise.all([this.#readers[Symbol.asyncDispose](), this.#writers[Symbol.asyncDispose]()]);
   }

@@ -1,5 +1,5 @@
 import type { Replica } from '../database.ts';
-import type { Row, Statement } from '../postgres-pool/connection.ts';
+import type { Connection, Row, Statement } from '../postgres-pool/connection.ts';
 import { connector } from '../postgres-pool/connector.ts';
 import { Server, type ServerSize } from '../postgres-pool/server.ts';
 
@@ -36,6 +36,14 @@ export class UserReads implements AsyncDisposable {
       return from(this.#primary);
     }
     return from(this.#replica).catch(() => from(this.#primary));
+  }
+
+  /** Runs reads of one snapshot, which `work` sends, perhaps once more. Fails with StoreUnavailableError. */
+  snapshot(work: (run: Connection['run']) => Promise<void>): Promise<void> {
+    if (this.#replica === undefined || performance.now() - this.#wroteAt < this.#readYourWrites) {
+      return this.#primary.snapshot(work);
+    }
+    return this.#replica.snapshot(work).catch(() => this.#primary.snapshot(work));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

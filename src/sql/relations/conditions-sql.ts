@@ -1,7 +1,8 @@
 import { folded } from '../../core/text.ts';
 import type { Column, Relation } from '../../relations/relation.ts';
 import type { Condition } from '../../relations/rows/conditions.ts';
-import type { RowOrder, RowSelection } from '../../relations/rows/row-lists.ts';
+import type { RowOrder } from '../../relations/rows/orders.ts';
+import type { RowSelection } from '../../relations/rows/row-lists.ts';
 import { type Bound, name, type RowDialect } from './row-sql.ts';
 
 /** The last code point of Unicode: no text with a prefix sorts after the prefix followed by it. */

@@ -1,7 +1,8 @@
 import { codecOf } from '../../relations/codecs.ts';
 import type { Column, Relation, Value } from '../../relations/relation.ts';
 import { type Relations, targetOf } from '../../relations/rows/conditions.ts';
-import type { RowOrder, RowSelection } from '../../relations/rows/row-lists.ts';
+import type { RowOrder } from '../../relations/rows/orders.ts';
+import type { RowSelection } from '../../relations/rows/row-lists.ts';
 import { ConditionWriter, foundBy, type Seek } from './conditions-sql.ts';
 import { name, type RowSql } from './row-sql.ts';
 
@@ -35,6 +36,8 @@ export interface PageShape extends RowSelection {
   readonly seek: Seek | undefined;
   /** Whether rows may be so large that none is read but those of the page. */
   readonly isWide: boolean;
+  /** Further conditions in SQL on the listed rows. */
+  readonly links?: readonly string[];
 }
 
 /**
@@ -52,22 +55,19 @@ export class PageSql {
     this.#relations = relations;
   }
 
-  write(shape: PageShape): string {
-    const { where, order, selected, isNull, backwards, seek } = shape;
+  /** `writer` numbers the parameters. */
+  write(shape: PageShape, writer = new ConditionWriter(this.#sql.dialect)): string {
+    const { where, order, selected, isNull, backwards, seek, links = [] } = shape;
     const { dialect, table, relation } = this.#sql;
-    const writer = new ConditionWriter(dialect);
     const from = seek === undefined ? table : foundBy(relation, seek, writer);
-    const condition = writer.write(where, ROW);
+    const condition = [...links, writer.write(where, ROW)].join(' AND ');
     const parameters = order.map(({ column }, i) => {
       const { type, compared } = dialect.storage(column.type);
       if (isNull === undefined || isNull[i] === true) return undefined;
       return compared(dialect.parameter(writer.next(), type));
     });
     const limit = `LIMIT ${dialect.parameter(writer.next(), 'bigint')} + 0`;
-    const terms = order.flatMap((each, nth): readonly Term[] => {
-      const value = { order: each, nth, isFlag: false };
-      return this.#isNullable(each) ? [{ ...value, isFlag: true }, value] : [value];
-    });
+    const terms = this.#terms(order);
     const behind = isNull === undefined ? [] : this.#behind(terms, isNull, parameters, backwards);
     const all = this.#orderBy(terms, backwards);
     const select = (columns: string, conditions: readonly string[], orderBy: string) =>
@@ -90,6 +90,18 @@ export class PageSql {
     const key = relation.key.map((column) => `${ROW}.${name(column)}`).join(', ');
     const joined = relation.key.map((column) => `${ROW}.${name(column)} = page.${name(column)}`);
     return `SELECT ${selected} FROM (${inner(key, this.#sorting(order))}) AS page JOIN ${table} AS ${ROW} ON ${joined.join(' AND ')} ${all}`;
+  }
+
+  /** The order of the listed rows, behind other terms. */
+  orderBy(order: readonly RowOrder[], before: string): string {
+    return this.#orderBy(this.#terms(order), false).replace('ORDER BY ', `ORDER BY ${before}, `);
+  }
+
+  #terms(order: readonly RowOrder[]): readonly Term[] {
+    return order.flatMap((each, nth): readonly Term[] => {
+      const value = { order: each, nth, isFlag: false };
+      return this.#isNullable(each) ? [{ ...value, isFlag: true }, value] : [value];
+    });
   }
 
   /** The columns by which rows are found and sorted. */
@@ -204,6 +216,11 @@ export function jsonObject(members: readonly JsonMember[]): string | undefined {
   return written(members, ['{', '}'], ({ column }) => `${JSON.stringify(column.name)}:`);
 }
 
+/** The members of `jsonObject` without its braces. */
+export function jsonMembers(members: readonly JsonMember[]): string | undefined {
+  return written(members, ['', ''], ({ column }) => `${JSON.stringify(column.name)}:`);
+}
+
 /** The expression of a JSON array of the values, like `jsonObject`. */
 export function jsonArray(members: readonly JsonMember[]): string | undefined {
   return written(members, ['[', ']'], () => '');
@@ -220,7 +237,8 @@ function written(
     if (text === undefined) return undefined;
     pieces.push(literal(`${i === 0 ? start : ','}${head(member)}`), text);
   }
-  return [...pieces, literal(members.length === 0 ? `${start}${end}` : end)].join(' || ');
+  if (members.length === 0 || end !== '') pieces.push(literal(members.length === 0 ? `${start}${end}` : end));
+  return pieces.join(' || ');
 }
 
 function jsonText({ column: { type, nullable }, value }: JsonMember): string | undefined {

@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto';
 import type { Relation } from '../../relations/relation.ts';
+import type { RowPage } from '../../relations/rows/row-lists.ts';
 import type { RowStores, RowValues } from '../../relations/rows/rows.ts';
+import { LIMITS } from '../../relations/selections/limits.ts';
 import type { BatchQueue, DatabaseObserver } from '../batch-queue.ts';
 import { type PackedTexts, packTexts } from '../list-sql.ts';
 import type { UserReads } from '../postgres/user-reads.ts';
@@ -14,6 +16,7 @@ import {
 } from '../postgres-pool/connection.ts';
 import type { Server } from '../postgres-pool/server.ts';
 import { textLiteral } from '../schema/tables.ts';
+import { type LevelReads, type PagePlan, readPlan } from '../selections/levels.ts';
 import { keptResults } from '../sqlite-writer/batch.ts';
 import type { Query, Step } from '../stores/sql.ts';
 import {
@@ -81,6 +84,24 @@ class PostgresRows implements RowEngine, AsyncDisposable {
   read({ text, values }: BoundText, isLong = false): Promise<Rows> {
     // Without a name it is planned for its values.
     return this.#options.reads.run(isLong ? { text } : this.#named(text), values, isLong);
+  }
+
+  /** The statements are those of one transaction, so that a row and what belongs to it are of one moment. */
+  levels(plan: PagePlan): Promise<RowPage> {
+    const { promise, resolve, reject } = Promise.withResolvers<RowPage>();
+    const work = async (run: Connection['run']) => {
+      const reads = readPlan(plan, this.dialect, LIMITS);
+      for (let rows: Rows = []; ; ) {
+        const step = resumed(reads, rows);
+        if ('error' in step) return reject(step.error);
+        // The end of the transaction changes nothing.
+        if (step.done) return resolve(step.value);
+        if (step.value === undefined) await new Promise(setImmediate);
+        rows = step.value === undefined ? [] : await run(this.#named(step.value.text), step.value.values);
+      }
+    };
+    this.#options.reads.snapshot(work).catch(reject);
+    return promise;
   }
 
   async texts(statement: BoundText, maxBytes: number): Promise<PackedTexts> {
@@ -245,6 +266,15 @@ class PostgresRows implements RowEngine, AsyncDisposable {
     const made = `row-${createHash('sha256').update(text).digest('base64url').slice(0, 32)}`;
     this.#names.set(text, made);
     return { name: made, text };
+  }
+}
+
+/** Resumes a read. A limit that it reaches does not fail the connection. */
+function resumed(reads: LevelReads<RowPage>, rows: Rows) {
+  try {
+    return reads.next(rows);
+  } catch (error) {
+    return { error };
   }
 }
 

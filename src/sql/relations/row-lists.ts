@@ -1,17 +1,19 @@
 import { GenerationalCache } from '../../core/generational-cache.ts';
 import { type MaybePromise, whenReady } from '../../core/scheduler.ts';
-import { codecOf } from '../../relations/codecs.ts';
-import type { Column, ColumnType, Relation, Value } from '../../relations/relation.ts';
+import type { Column, Relation, Value } from '../../relations/relation.ts';
 import { type Condition, type Relations, targetOf } from '../../relations/rows/conditions.ts';
+import { nameOf } from '../../relations/rows/orders.ts';
 import {
   CountLimitError,
-  nameOf,
   type RowListShape,
   type RowLists,
   type RowPage,
   type RowPageRequest,
   UnindexedListError,
 } from '../../relations/rows/row-lists.ts';
+import { nestedRows, type Selection } from '../../relations/selections/selection.ts';
+import { maxBytesOf, SelectionSql, SMALL } from '../selections/level-sql.ts';
+import { jsonWriter, PAGE_BYTES, type PagePlan } from '../selections/levels.ts';
 import {
   bestIndexed,
   ConditionWriter,
@@ -46,6 +48,8 @@ export interface ListEngine {
   readonly statements: GenerationalCache<string>;
   /** Runs a read; a long one does not keep others waiting. */
   read(statement: BoundText, isLong?: boolean): MaybePromise<readonly (readonly unknown[])[]>;
+  /** Reads a page with nested rows in one snapshot; a long one does not keep others waiting. */
+  levels(plan: PagePlan, isLong: boolean): MaybePromise<RowPage>;
 }
 
 /** Whether a condition asks for rows of other relations. */
@@ -74,8 +78,6 @@ export function statementTexts(): GenerationalCache<string> {
 const MAX_COUNTED = 10_000_000;
 /** How many rows a count looks at to find those that meet a condition. */
 const MAX_SCANNED = 1_000_000;
-/** A page ends once its values have this many bytes. */
-const PAGE_BYTES = 1024 * 1024;
 /** Of rows with more bytes the values by which they are sorted are read apart. */
 const LARGE_ROW = 16 * 1024;
 /** Values of more bytes are read elsewhere than on the main thread. */
@@ -85,6 +87,8 @@ const SHORT_ROWS = 200;
 
 /** What all pages of a list have in common. */
 interface List extends RowListShape {
+  /** How a page with nested rows is read. */
+  readonly nested: Nested | undefined;
   /** Whether one index yields the rows in order. */
   readonly isWalk: boolean;
   /** The expressions that a page selects: the shown columns, then those by which rows are sorted. */
@@ -105,6 +109,11 @@ interface List extends RowListShape {
   readonly walks: Map<string, string>;
 }
 
+interface Nested extends Pick<PagePlan, 'keys' | 'pieces'> {
+  /** Whether no statement looks at more rows than it shows. */
+  readonly isShort: boolean;
+}
+
 interface Member {
   /** The name of the member and what stands before it. */
   readonly head: string;
@@ -117,6 +126,7 @@ export class RowListSql implements RowLists {
   readonly #engine: ListEngine;
   readonly #pages: PageSql;
   readonly #relations: Relations;
+  readonly #selections: SelectionSql;
   /** As long as a shape is in use, what its pages have in common. */
   readonly #lists = new WeakMap<RowListShape, List>();
 
@@ -125,6 +135,7 @@ export class RowListSql implements RowLists {
     this.#engine = engine;
     this.#pages = new PageSql(sql, relations);
     this.#relations = relations;
+    this.#selections = new SelectionSql(sql.dialect, relations);
   }
 
   page(request: RowPageRequest): MaybePromise<RowPage> {
@@ -141,6 +152,7 @@ export class RowListSql implements RowLists {
     requireIndexes(where);
     const { columns } = this.#sql.relation;
     const { dialect } = this.#engine;
+    if (shape.selection !== undefined) return this.#nestedList(shape, shape.selection);
     const shown = fields ?? columns.map((_, i) => i);
     const maxBytes = sum(shown.map((i) => maxBytesOf((columns[i] as Column).type)));
     const packed = this.#packed(shape, shown, maxBytes);
@@ -154,6 +166,7 @@ export class RowListSql implements RowLists {
     const values: Bound[] = [];
     const list: List = {
       ...shape,
+      nested: undefined,
       isWalk: isWalk(this.#sql.relation, shape),
       isPacked: packed !== undefined,
       selected: packed ?? selected.join(', '),
@@ -162,7 +175,37 @@ export class RowListSql implements RowLists {
       maxBytes,
       bytes:
         wide.map((column) => dialect.size(`${ROW}.${name(column.name)}`, column.type)).join(' + ') || '0',
-      shape: `${order.map((term) => `${term.descending ? '-' : ''}${nameOf(term)}`).join()} ${shown.join()} ${conditionShape(where, dialect, values)}`,
+      shape: `${orderShape(order)} ${shown.join()} ${conditionShape(where, dialect, values)}`,
+      values,
+      walks: new Map(),
+    };
+    this.#lists.set(shape, list);
+    return list;
+  }
+
+  /** What the pages of a list with nested rows have in common. */
+  #nestedList(shape: RowListShape, selection: Selection): List {
+    const { dialect } = this.#engine;
+    const { where, order } = shape;
+    for (const { rows } of nestedRows(selection)) requireIndexes(rows.where);
+    const { pieces, isShort, maxBytes, bytes, ...rows } = this.#selections.rows(selection);
+    const selected = [...rows.selected];
+    const keys = order.map((term) => {
+      const { type } = term.column;
+      return { at: selected.push(dialect.storage(type).select(this.#pages.value(term))) - 1, type };
+    });
+    const values: Bound[] = [];
+    const list: List = {
+      ...shape,
+      nested: { keys, pieces, isShort },
+      isWalk: isWalk(this.#sql.relation, shape),
+      isPacked: false,
+      selected: selected.join(', '),
+      members: [],
+      keys: [],
+      maxBytes,
+      bytes,
+      shape: `${orderShape(order)} ${selected.join()} ${conditionShape(where, dialect, values)}`,
       values,
       walks: new Map(),
     };
@@ -196,6 +239,7 @@ export class RowListSql implements RowLists {
   #read(list: List, request: RowPageRequest, seek: Seek | undefined): MaybePromise<RowPage> {
     const { limit } = request;
     const isLong = seek !== undefined || limit > SHORT_ROWS;
+    if (list.nested !== undefined) return this.#readNested(list, list.nested, request, { seek, isLong });
     if (list.maxBytes * limit <= PAGE_BYTES) return this.#readRows(list, request, { seek, isLong, limit });
     const sizes = this.#statement(list, request, { seek, selected: list.bytes, isWide: true, limit });
     return whenReady(this.#engine.read(sizes, isLong), (found) => {
@@ -214,6 +258,33 @@ export class RowListSql implements RowLists {
         isWide: true,
       });
     });
+  }
+
+  #readNested(
+    list: List,
+    { keys, pieces, isShort }: Nested,
+    request: RowPageRequest,
+    { seek, isLong }: { readonly seek: Seek | undefined; readonly isLong: boolean },
+  ): MaybePromise<RowPage> {
+    const { limit, backwards } = request;
+    const isWide = list.maxBytes * limit > PAGE_BYTES;
+    const how = { seek, isWide, limit };
+    const sizes = isWide ? this.#statement(list, request, { ...how, selected: list.bytes }) : undefined;
+    const rows = this.#statement(list, request, { ...how, selected: list.selected });
+    return this.#engine.levels({ sizes, rows, limit, backwards, keys, pieces }, isLong || !isShort);
+  }
+
+  read(key: readonly Value[], selection: Selection): MaybePromise<string | undefined> {
+    const { columns } = this.#sql.relation;
+    const all = this.#sql.relation.key.map((name, i): Condition => {
+      const column = columns[this.#sql.indexOf(name)];
+      const value = key[i];
+      if (column === undefined || value === null || value === undefined) return { is: 'or', all: [] };
+      return { is: 'eq', column, value };
+    });
+    const shape: RowListShape = { where: { is: 'and', all }, order: [], fields: undefined, selection };
+    const page = this.page({ shape, limit: 1, next: undefined, backwards: false });
+    return whenReady(page, ({ json, count }) => (count === 0 ? undefined : json));
   }
 
   #readRows(
@@ -373,6 +444,10 @@ export class RowListSql implements RowLists {
   }
 }
 
+function orderShape(order: RowListShape['order']): string {
+  return order.map((term) => `${term.descending ? '-' : ''}${nameOf(term)}`).join();
+}
+
 const sum = (numbers: readonly number[]) => numbers.reduce((total, each) => total + each, 0);
 
 function requireIndexes(where: Condition): void {
@@ -429,41 +504,9 @@ function jsonOf(rows: readonly (readonly unknown[])[], members: readonly Member[
 function memberOf(sql: RowSql, index: number, nth: number): Member {
   const column = sql.relation.columns[index];
   if (column === undefined) throw new Error(`${sql.relation.name} has no column ${index}`);
-  const write = jsonWriter(column.type, sql.storageAt(index).read);
+  const write = jsonWriter(column.type, sql.dialect);
   return {
     head: `${nth === 0 ? '{' : ','}${JSON.stringify(column.name)}:`,
     json: (stored) => (stored === null ? 'null' : write(stored)),
   };
-}
-
-/** Writes the JSON of what a statement selects of a type. */
-function jsonWriter(type: ColumnType, read: (stored: unknown) => Value): (stored: unknown) => string {
-  switch (type.kind) {
-    case 'serial':
-    case 'integer':
-      return String;
-    case 'text':
-    case 'enum':
-      return JSON.stringify;
-    default: {
-      const { format } = codecOf(type);
-      return (stored) => format(read(stored) as Exclude<Value, null>);
-    }
-  }
-}
-
-/** Maximum size of values that are not texts, documents or bytes. */
-const SMALL = 64;
-
-function maxBytesOf(type: ColumnType): number {
-  switch (type.kind) {
-    case 'text':
-      return 4 * type.max;
-    case 'json':
-      return type.maxBytes;
-    case 'bytes':
-      return type.max;
-    default:
-      return SMALL;
-  }
 }

@@ -43,7 +43,10 @@ export interface RowDialect {
   isIn(compared: string, nth: number, type: string): string;
   /** The condition that a text contains another; `folds` says that the other is in lower case. */
   contains(text: string, part: string, folds: boolean): string;
-  /** A table of given values: `nth` from 0, and a list of values for each of the columns `v0`, `v1`, ... */
+  /**
+   * A table of given values: `nth` from 0, and a list of values for each of the columns `v0`, `v1`, ... Its text depends
+   * on the types alone.
+   */
   givenRows(types: readonly string[], columns: readonly (readonly Bound[])[]): BoundText;
   /** Reads texts, then keys, up to about a size. */
   textPage(page: TextPage): string;
@@ -67,25 +70,33 @@ export function name(text: string): string {
   return `"${text.replaceAll('"', '""')}"`;
 }
 
+/** A bound value as JSON: whole numbers of 64 bits with all digits, bytes as hexadecimal digits. */
+function jsonOf(value: Bound): string {
+  if (typeof value === 'string') return JSON.stringify(value);
+  return value instanceof Uint8Array ? `"${Buffer.from(value).toString('hex')}"` : String(value);
+}
+
 export const SQLITE_ROWS: RowDialect = {
   storage: (type) => codecOf(type).sqlite,
   parameter: (nth) => `?${nth}`,
   isInOrNull: (column, nth) => `(?${nth} IS NULL OR ${column} IN (SELECT value FROM json_each(?${nth})))`,
   list: (numbers) => (numbers === undefined ? null : JSON.stringify(numbers)),
-  // A bigint would not be JSON.
-  listOf: (values) =>
-    `[${values.map((value) => (typeof value === 'string' ? JSON.stringify(value) : String(value))).join()}]`,
+  listOf: (values) => `[${values.map(jsonOf).join()}]`,
   isIn: (compared, nth) => `${compared} IN (SELECT value FROM json_each(?${nth}))`,
   contains: (text, part, folds) => `instr(${folds ? `lower(${text})` : text}, ${part}) > 0`,
   givenRows(types, columns) {
-    const rows = (columns[0] ?? []).map((_, nth) => {
-      const first = nth * types.length;
-      return `(${[nth, ...types.map((_type, i) => `?${first + i + 1}`)].join()})`;
+    // JSON has no bytes.
+    const names = types.map((type, i) => {
+      const value = types.length === 1 ? 'value' : `value ->> ${i}`;
+      return `${type === 'BLOB' ? `unhex(${value})` : value} AS v${i}`;
     });
-    const names = types.map((_, i) => `column${i + 2} AS v${i}`);
+    const rows = (columns[0] ?? []).map((_, nth) => {
+      const values = columns.map((column) => jsonOf(column[nth] ?? null));
+      return values.length === 1 ? values[0] : `[${values.join()}]`;
+    });
     return {
-      text: `(SELECT column1 AS nth, ${names.join(', ')} FROM (VALUES ${rows.join()}))`,
-      values: (columns[0] ?? []).flatMap((_, nth) => columns.map((column) => column[nth] ?? null)),
+      text: `(SELECT key AS nth, ${names.join(', ')} FROM json_each(?1))`,
+      values: [`[${rows.join()}]`],
     };
   },
   // Its rows are read one by one until their texts are large enough.

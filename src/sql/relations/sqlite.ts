@@ -3,8 +3,11 @@ import { GenerationalCache } from '../../core/generational-cache.ts';
 import type { MaybePromise } from '../../core/scheduler.ts';
 import { SQLITE_BASE64 } from '../../relations/codecs.ts';
 import type { Relation } from '../../relations/relation.ts';
+import type { RowPage } from '../../relations/rows/row-lists.ts';
 import type { RowStores, RowValues } from '../../relations/rows/rows.ts';
+import { LIMITS, SelectionLimitError } from '../../relations/selections/limits.ts';
 import { type PackedTexts, packTexts } from '../list-sql.ts';
+import { type Budget, type PagePlan, readAtOnce, readPlan, takeBytes } from '../selections/levels.ts';
 import { readEach, readRows } from '../sqlite/connection.ts';
 import type { Reader } from '../sqlite/reader.ts';
 import { writeStep } from '../sqlite/sql.ts';
@@ -39,6 +42,9 @@ interface SqliteRowOptions {
 /** Maximum size of all texts of prepared statements, in bytes. */
 const MAX_STATEMENTS = 1024 * 1024;
 
+/** What a read with nested rows may take on the caller's thread: a few milliseconds. */
+const SHORT: Budget = { rows: 2_000, bytes: 512 * 1024 };
+
 /** Maximum number of values of an insert of many rows. */
 const MAX_VALUES = 200;
 
@@ -68,6 +74,34 @@ class SqliteRows implements RowEngine {
   readLatest({ text, values }: BoundText): Rows {
     this.#options.snapshot?.enter();
     return readRows<readonly unknown[]>(this.#statement(text), ...(values as readonly SQLInputValue[]));
+  }
+
+  levels(plan: PagePlan, isLong: boolean): MaybePromise<RowPage> {
+    const { reader } = this.#options;
+    if (reader === undefined) return this.#levels(plan, LIMITS);
+    if (isLong) return reader.levels(plan);
+    try {
+      return this.#levels(plan, SHORT);
+    } catch (error) {
+      // It is longer than expected: the reader starts it again.
+      if (!(error instanceof SelectionLimitError)) throw error;
+      return reader.levels(plan);
+    }
+  }
+
+  #levels(plan: PagePlan, budget: Budget): RowPage {
+    const { snapshot } = this.#options;
+    snapshot?.hold();
+    try {
+      return readAtOnce(readPlan(plan, this.dialect, budget), ({ text, values, maxBytes }) => {
+        const statement = this.#statement(text);
+        const bound = values as readonly SQLInputValue[];
+        if (maxBytes === undefined) return readRows<readonly unknown[]>(statement, ...bound);
+        return readEach(statement, bound, (rows) => takeBytes(rows, maxBytes));
+      });
+    } finally {
+      snapshot?.giveWay();
+    }
   }
 
   texts(statement: BoundText, maxBytes: number): MaybePromise<PackedTexts> {

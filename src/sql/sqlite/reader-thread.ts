@@ -1,8 +1,9 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { describeError } from '../../core/errors.ts';
 import { packRows, packTexts } from '../list-sql.ts';
+import type { PagePlan } from '../selections/levels.ts';
 import { openReadConnection, PreparedStatements } from './connection.ts';
-import type { ReadAnswer, ReadRequest } from './reader.ts';
+import type { LevelsRequest, ReadAnswer, ReadRequest } from './reader.ts';
 
 // The thread that runs long reads, one after the other.
 const port = parentPort;
@@ -15,10 +16,16 @@ const statements = new PreparedStatements(db);
 /** Whether the functions that exports use are defined. */
 let hasFunctions = false;
 
-port.on('message', async (message: ReadRequest | 'close') => {
+port.on('message', async (message: ReadRequest | LevelsRequest | 'close') => {
   if (message === 'close') {
     db.close();
     port.close();
+    return;
+  }
+  if ('plan' in message) {
+    // Loaded only for relations.
+    const [answer, ...moved] = levelsOf(message.plan, await import('../selections/level-thread.ts'));
+    port.postMessage(answer, moved);
     return;
   }
   if (message.maxBytes !== undefined && !hasFunctions) {
@@ -47,5 +54,20 @@ function answerTo({ text, values, page, maxBytes }: ReadRequest): readonly [Read
     return [{ page: { ...packed, json } }, json.buffer];
   } catch (error) {
     return [{ error: describeError(error) }];
+  }
+}
+
+/** The page of a plan, in one snapshot. */
+function levelsOf(
+  plan: PagePlan,
+  { answerPlan }: typeof import('../selections/level-thread.ts'),
+): readonly [ReadAnswer, ...ArrayBuffer[]] {
+  try {
+    db.exec('BEGIN');
+    return answerPlan(plan, statements);
+  } catch (error) {
+    return [{ error: describeError(error) }];
+  } finally {
+    if (db.isTransaction) db.exec('COMMIT');
   }
 }

@@ -2,7 +2,10 @@ import { extname } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { StoreUnavailableError } from '../../core/errors.ts';
 import { PACKAGE_ROOT, threadEnvironment } from '../../core/package-root.ts';
+import type { RowPage } from '../../relations/rows/row-lists.ts';
+import { SelectionLimitError } from '../../relations/selections/limits.ts';
 import type { PackedRows, PackedTexts } from '../list-sql.ts';
+import type { PagePlan } from '../selections/levels.ts';
 
 /** A statement with its values. */
 export interface Read {
@@ -20,11 +23,18 @@ export interface ReadRequest {
   readonly maxBytes?: number;
 }
 
+/** A request to the thread for a page with nested rows. */
+export interface LevelsRequest {
+  readonly plan: PagePlan;
+}
+
 /** An answer of the thread; `error` says why the read failed. */
 export type ReadAnswer =
   | { readonly rows: readonly (readonly unknown[])[] }
   | { readonly page: PackedRows }
   | { readonly texts: PackedTexts }
+  | { readonly levels: Omit<RowPage, 'json'> & { readonly json: Uint8Array } }
+  | { readonly exceeded: Pick<SelectionLimitError, 'limit' | 'path'> }
   | { readonly error: string };
 
 /** Runs long reads on a separate thread. All methods fail with StoreUnavailableError. */
@@ -33,6 +43,8 @@ export interface Reader extends AsyncDisposable {
   rows(read: Read): Promise<readonly (readonly unknown[])[]>;
   /** A page of users, whose statement selects one row more than `limit`. */
   page(read: Read, limit: number, backwards: boolean): Promise<PackedRows>;
+  /** A page with nested rows. Fails with SelectionLimitError. */
+  levels(plan: PagePlan): Promise<RowPage>;
   /** The texts in the first column of rows, up to about `maxBytes`. */
   texts(read: Read, maxBytes: number): Promise<PackedTexts>;
 }
@@ -43,7 +55,7 @@ const MAX_WAITING = 100;
 const MAX_WAIT = 10_000;
 
 interface Waiting {
-  readonly request: ReadRequest;
+  readonly request: ReadRequest | LevelsRequest;
   readonly since: number;
   resolve(answer: ReadAnswer): void;
 }
@@ -75,6 +87,14 @@ class ThreadReader implements Reader {
     return 'page' in answer ? answer.page : failed(answer);
   }
 
+  async levels(plan: PagePlan): Promise<RowPage> {
+    const answer = await this.#ask({ plan });
+    if ('exceeded' in answer) throw new SelectionLimitError(answer.exceeded.limit, answer.exceeded.path);
+    if (!('levels' in answer)) return failed(answer);
+    const { json, ...page } = answer.levels;
+    return { ...page, json: Buffer.from(json.buffer, json.byteOffset, json.byteLength).toString() };
+  }
+
   async texts({ text, values }: Read, maxBytes: number): Promise<PackedTexts> {
     const request = { text, values: values as ReadRequest['values'], page: undefined, maxBytes };
     const answer = await this.#ask(request);
@@ -92,7 +112,7 @@ class ThreadReader implements Reader {
     await exited.promise;
   }
 
-  #ask(request: ReadRequest): Promise<ReadAnswer> {
+  #ask(request: ReadRequest | LevelsRequest): Promise<ReadAnswer> {
     if (this.#isClosed) return Promise.resolve({ error: CLOSED });
     if (this.#waiting.length >= MAX_WAITING) return Promise.resolve({ error: BUSY });
     return new Promise((resolve) => {

@@ -21,6 +21,7 @@ export function relation(name: string, columns: readonly Column[], more: Partial
     indexes: [],
     references: [],
     inverses: [],
+    many: [],
     changes: false,
     ...more,
   };

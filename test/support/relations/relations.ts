@@ -22,6 +22,7 @@ export function relation(
     indexes: [],
     references: [],
     inverses: [],
+    many: [],
     changes: true,
     ...given,
     columns: given.columns.map((each) => ({ nullable: false, default: undefined, was: undefined, ...each })),

@@ -1,0 +1,271 @@
+import type { Column, ColumnType, Relation } from '../../relations/relation.ts';
+import type { Relations } from '../../relations/rows/conditions.ts';
+import { LIMITS } from '../../relations/selections/limits.ts';
+import type { NestedRows, Selection } from '../../relations/selections/selection.ts';
+import { ConditionWriter, conditionShape, isWalk } from '../relations/conditions-sql.ts';
+import { jsonMembers, PageSql, ROW } from '../relations/page-sql.ts';
+import { type Bound, type BoundText, name, type RowDialect, RowSql } from '../relations/row-sql.ts';
+import type { Level, Piece, Selected } from './levels.ts';
+
+/** What a statement selects for the rows of a selection, and how it becomes their JSON. */
+export interface SelectedRows {
+  /** The expressions. */
+  readonly selected: string[];
+  readonly pieces: readonly Piece[];
+  /** Whether no statement looks at more rows than it shows. */
+  readonly isShort: boolean;
+  /** Maximum size of the columns of a row in bytes. */
+  readonly maxBytes: number;
+  /** The expression of the size of the columns that may be large. */
+  readonly bytes: string;
+}
+
+/** The alias of the bound keys. */
+const KEYS = 'k';
+const NTH = '"_nth"';
+
+/** Writes the statements of selections, one for the rows of each level. */
+export class SelectionSql {
+  readonly #dialect: RowDialect;
+  readonly #relations: Relations;
+  readonly #pages = new Map<Relation, PageSql>();
+  readonly #known = new WeakMap<Selection, SelectedRows>();
+
+  constructor(dialect: RowDialect, relations: Relations) {
+    this.#dialect = dialect;
+    this.#relations = relations;
+  }
+
+  /** What a statement selects from a relation with the alias `ROW`; the same for the same selection. */
+  rows(selection: Selection): SelectedRows {
+    const known = this.#known.get(selection);
+    if (known !== undefined) return known;
+    const made = this.#rows(selection, []);
+    this.#known.set(selection, made);
+    return made;
+  }
+
+  #rows({ relation, members }: Selection, before: readonly string[]): SelectedRows {
+    const selected = [...before];
+    const place = (expression: string) => {
+      const at = selected.indexOf(expression);
+      return at === -1 ? selected.push(expression) - 1 : at;
+    };
+    const pieces: Piece[] = [];
+    const shown: Column[] = [];
+    let isShort = true;
+    let run: JsonMember[] = [];
+    const flush = () => {
+      if (run.length === 0) return;
+      const text = this.#dialect.packs ? jsonMembers(run) : undefined;
+      if (text !== undefined) pieces.push({ is: 'json', at: place(text) });
+      else {
+        for (const [i, { column, value }] of run.entries()) {
+          pieces.push({ is: 'text', text: `${i === 0 ? '' : ','}${JSON.stringify(column.name)}:` });
+          const { select } = this.#dialect.storage(column.type);
+          pieces.push({ is: 'value', at: place(select(value)), type: column.type });
+        }
+      }
+      run = [];
+    };
+    const text = (of: string) => {
+      flush();
+      pieces.push({ is: 'text', text: of });
+    };
+    for (const [i, member] of members.entries()) {
+      const comma = i === 0 ? '' : ',';
+      if (member.is === 'column') {
+        const column = relation.columns[member.column];
+        if (column === undefined) throw new Error(`${relation.name} has no column ${member.column}`);
+        if (run.length === 0 && comma !== '') pieces.push({ is: 'text', text: comma });
+        shown.push(column);
+        run.push({ column: { ...column, name: member.name }, value: `${ROW}.${name(column.name)}` });
+      } else if (member.is === 'constant') {
+        text(`${comma}${JSON.stringify(member.name)}:${member.json}`);
+      } else {
+        text(`${comma}${JSON.stringify(member.name)}:`);
+        const links = member.rows.link.on.map(([above]): Selected => {
+          const column = columnOf(relation, above);
+          const { select } = this.#dialect.storage(column.type);
+          return { at: place(select(`${ROW}.${name(above)}`)), type: column.type };
+        });
+        const { level, isShort: isServed } = this.#level(member.rows, links);
+        isShort &&= isServed;
+        pieces.push({ is: 'rows', level });
+      }
+    }
+    flush();
+    const wide = shown.filter(({ type }) => maxBytesOf(type) > SMALL);
+    return {
+      selected,
+      pieces: merged([{ is: 'text', text: '{' }, ...pieces, { is: 'text', text: '}' }]),
+      isShort,
+      maxBytes: sum(shown.map(({ type }) => maxBytesOf(type))),
+      bytes:
+        wide.map((column) => this.#dialect.size(`${ROW}.${name(column.name)}`, column.type)).join(' + ') ||
+        '0',
+    };
+  }
+
+  #level(rows: NestedRows, links: readonly Selected[]): { readonly level: Level; readonly isShort: boolean } {
+    const { link, selection } = rows;
+    const inner = this.#rows(selection, [`${KEYS}.nth`]);
+    const isServed = this.#isServed(rows);
+    const isWide = inner.maxBytes * LIMITS.rows > LIMITS.bytes;
+    const level: Level = {
+      path: rows.path,
+      isReference: link.isReference,
+      links,
+      rows: this.#rowsOf(rows, links, inner, isWide),
+      looked: isServed ? undefined : this.#lookedAt(rows, links),
+      isLimited: rows.limit !== undefined,
+      isWide,
+      pieces: inner.pieces,
+    };
+    return { level, isShort: isServed && inner.isShort };
+  }
+
+  /** Whether an index yields the rows of each row above, so that none is looked at in vain. */
+  #isServed({ link, where, order, limit }: NestedRows): boolean {
+    if (link.isReference) return true;
+    const isAll = where.is === 'and' && where.all.length === 0;
+    if (limit === undefined && isAll) return true;
+    if (link.through !== undefined) return false;
+    const fixed = link.on.map(([, there]) => {
+      return { is: 'eq', column: columnOf(link.relation, there), value: 0 } as const;
+    });
+    return isWalk(link.relation, {
+      where: { is: 'and', all: [...fixed, where] },
+      order: limit === undefined ? [] : order,
+    });
+  }
+
+  #rowsOf(rows: NestedRows, links: readonly Selected[], inner: SelectedRows, isWide: boolean): BoundText {
+    const { link, where, order, limit, after } = rows;
+    const { relation } = link;
+    const dialect = this.#dialect;
+    const pages = this.#pagesOf(relation);
+    const keys = this.#keys(links);
+    const writer = new ConditionWriter(dialect, keys.values.length + 1);
+    const values: Bound[] = [];
+    conditionShape(where, dialect, values);
+    const pairs = this.#pairs(rows);
+    const isNull = after?.map((value) => value === null);
+    const isPaged = !link.isReference && (limit !== undefined || after !== undefined);
+    const page = (selected: string) => {
+      const shape = { where, order: link.isReference ? [] : order, selected, isNull, links: [pairs] };
+      const text = pages.write({ ...shape, backwards: false, seek: undefined, isWide: false }, writer);
+      for (const [i, { column }] of order.entries()) {
+        const value = after?.[i];
+        if (value !== null && value !== undefined) values.push(dialect.storage(column.type).bind(value));
+      }
+      values.push(link.isReference ? 1 : (limit ?? LIMITS.perRow + 1));
+      return text;
+    };
+    const table = `${name(relation.table)} AS ${ROW}`;
+    const from = `${keys.text} AS ${KEYS} CROSS JOIN`;
+    const total = () => `LIMIT ${dialect.parameter(writer.next(), 'bigint')}`;
+    const selected = inner.selected.join(', ');
+    if (dialect.packs) {
+      const found = `${from} LATERAL (${page(`${ROW}.*`)}) AS ${ROW}`;
+      if (!isWide) return { text: `SELECT ${selected} FROM ${found} ${total()}`, values };
+      const names = inner.selected.map((_, i) => `c${i}`);
+      const looked = `SELECT ${inner.selected.map((each, i) => `${each} AS c${i}`).join(', ')}, ${inner.bytes} AS bytes FROM ${found} ${total()}`;
+      const sized = `SELECT *, sum(bytes) OVER (ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before FROM (${looked}) AS looked`;
+      return {
+        text: `SELECT ${names.join(', ')} FROM (${sized}) AS sized WHERE coalesce(before, 0) <= ${LIMITS.bytes}`,
+        values,
+      };
+    }
+    if (link.isReference) {
+      const condition = [pairs, writer.write(where, ROW)].join(' AND ');
+      return { text: `SELECT ${selected} FROM ${from} ${table} WHERE ${condition} ${total()}`, values };
+    }
+    const key = relation.key.map((column) => `${ROW}.${name(column)}`).join(', ');
+    const condition = isPaged
+      ? `(${key}) IN (${page(key)})`
+      : [pairs, writer.write(where, ROW)].join(' AND ');
+    const found = `SELECT ${KEYS}.nth AS ${NTH}, ${ROW}.* FROM ${from} ${table} WHERE ${condition} ${total()}`;
+    const outer = [`${ROW}.${NTH}`, ...inner.selected.slice(1)].join(', ');
+    return {
+      text: `SELECT ${outer} FROM (${found}) AS ${ROW} ${pages.orderBy(order, `${ROW}.${NTH}`)}`,
+      values,
+    };
+  }
+
+  /** Counts the rows behind a link, up to one more than may be looked at. */
+  #lookedAt({ link }: NestedRows, links: readonly Selected[]): BoundText {
+    const { text } = this.#keys(links);
+    const { table } = link.through?.relation ?? link.relation;
+    const on = link.on.map(([, there], i) => `t.${name(there)} = ${KEYS}.v${i}`).join(' AND ');
+    const some = `SELECT 1 FROM ${text} AS ${KEYS} CROSS JOIN ${name(table)} AS t WHERE ${on} LIMIT ${LIMITS.rows + 1}`;
+    return { text: `SELECT count(*) FROM (${some}) AS looked`, values: [] };
+  }
+
+  /** The table of the keys, and as many values as are bound for it. */
+  #keys(links: readonly Selected[]): BoundText {
+    const types = links.map(({ type }) => this.#dialect.storage(type).type);
+    return this.#dialect.givenRows(
+      types,
+      types.map(() => []),
+    );
+  }
+
+  /** The condition that rows belong to a key. */
+  #pairs({ link }: NestedRows): string {
+    const pairs = (alias: string) =>
+      link.on.map(([, there], i) => `${alias}.${name(there)} = ${KEYS}.v${i}`).join(' AND ');
+    if (link.through === undefined) return pairs(ROW);
+    const { relation, on } = link.through;
+    const there = on.map(([column]) => `t.${name(column)}`).join(', ');
+    const own = on.map(([, column]) => `${ROW}.${name(column)}`).join(', ');
+    return `(${own}) IN (SELECT ${there} FROM ${name(relation.table)} AS t WHERE ${pairs('t')})`;
+  }
+
+  #pagesOf(relation: Relation): PageSql {
+    const known = this.#pages.get(relation);
+    if (known !== undefined) return known;
+    const made = new PageSql(new RowSql(relation, this.#dialect), this.#relations);
+    this.#pages.set(relation, made);
+    return made;
+  }
+}
+
+type JsonMember = { readonly column: Column; readonly value: string };
+
+function columnOf({ columns, name: relation }: Relation, column: string): Column {
+  const found = columns.find((each) => each.name === column);
+  if (found === undefined) throw new Error(`${relation} has no column ${column}`);
+  return found;
+}
+
+/** Puts texts that follow each other into one. */
+function merged(pieces: readonly Piece[]): readonly Piece[] {
+  const all: Piece[] = [];
+  for (const piece of pieces) {
+    const last = all.at(-1);
+    if (piece.is === 'text' && last?.is === 'text')
+      all.splice(-1, 1, { is: 'text', text: last.text + piece.text });
+    else all.push(piece);
+  }
+  return all;
+}
+
+const sum = (numbers: readonly number[]) => numbers.reduce((total, each) => total + each, 0);
+
+/** Maximum size of values that are not texts, documents or bytes. */
+export const SMALL = 64;
+
+/** Maximum size of a value in bytes. */
+export function maxBytesOf(type: ColumnType): number {
+  switch (type.kind) {
+    case 'text':
+      return 4 * type.max;
+    case 'json':
+      return type.maxBytes;
+    case 'bytes':
+      return type.max;
+    default:
+      return SMALL;
+  }
+}

@@ -1,0 +1,281 @@
+import type { Present } from '../../relations/codec.ts';
+import { codecOf } from '../../relations/codecs.ts';
+import type { ColumnType, Value } from '../../relations/relation.ts';
+import type { RowPage } from '../../relations/rows/row-lists.ts';
+import { LIMITS, SelectionLimitError } from '../../relations/selections/limits.ts';
+import type { BoundText, RowDialect } from '../relations/row-sql.ts';
+
+/** A part of a row's JSON. */
+export type Piece =
+  | { readonly is: 'text'; readonly text: string }
+  /** What the statement has written. */
+  | { readonly is: 'json'; readonly at: number }
+  | { readonly is: 'value'; readonly at: number; readonly type: ColumnType }
+  | { readonly is: 'rows'; readonly level: Level };
+
+/** A value that a statement selects. */
+export interface Selected {
+  readonly at: number;
+  readonly type: ColumnType;
+}
+
+/** How nested rows are read, as plain data that a thread takes. */
+export interface Level {
+  readonly path: string;
+  /** Whether it is an object or null, else an array. */
+  readonly isReference: boolean;
+  /** Where the values stand, in the rows of the level above, by which rows are found. */
+  readonly links: readonly Selected[];
+  /**
+   * Selects the index of the link's values among those that are bound first, and what the pieces need. Their parameters
+   * are followed by `values` and the highest number of rows.
+   */
+  readonly rows: BoundText;
+  /** Counts the rows that have to be looked at; undefined if an index yields those that are shown. */
+  readonly looked: BoundText | undefined;
+  /** Whether the number of rows per row above is limited; otherwise too many are refused. */
+  readonly isLimited: boolean;
+  /** Whether rows may be so large that not all may be read. */
+  readonly isWide: boolean;
+  readonly pieces: readonly Piece[];
+}
+
+/** How a page with nested rows is read, as plain data that a thread takes. */
+export interface PagePlan {
+  /** Selects the sizes of rows that may be large. */
+  readonly sizes: BoundText | undefined;
+  /** Selects the rows, at most as many as its last value. */
+  readonly rows: BoundText;
+  readonly limit: number;
+  readonly backwards: boolean;
+  /** The values by which rows are sorted. */
+  readonly keys: readonly Selected[];
+  readonly pieces: readonly Piece[];
+}
+
+type Rows = readonly (readonly unknown[])[];
+
+/** A statement of a read. */
+export interface LevelStatement extends BoundText {
+  /** Its driver may stop once the values of its rows have more bytes. */
+  readonly maxBytes?: number;
+}
+
+/**
+ * A read of several statements, which its driver runs in one snapshot. It yields a statement and gets its rows, or yields
+ * undefined where other work may run.
+ */
+export type LevelReads<T> = Generator<LevelStatement | undefined, T, Rows>;
+
+/** What a read may take. */
+export interface Budget {
+  readonly rows: number;
+  readonly bytes: number;
+}
+
+/** Runs a read without a pause; throws what it throws. */
+export function readAtOnce<T>(reads: LevelReads<T>, run: (statement: LevelStatement) => Rows): T {
+  for (let rows: Rows = []; ; ) {
+    const { done, value } = reads.next(rows);
+    if (done) return value;
+    rows = value === undefined ? [] : run(value);
+  }
+}
+
+/** A page ends once its values have this many bytes. */
+export const PAGE_BYTES = 1024 * 1024;
+/** How many rows are written until other work may run. */
+const ROWS_PER_TURN = 1_000;
+
+/** Reads a page with nested rows; the order of bound parameters is that of the dialect's `givenRows`. */
+export function readPlan(plan: PagePlan, dialect: RowDialect, budget: Budget): LevelReads<RowPage> {
+  return new LevelReader(dialect, budget).page(plan);
+}
+
+class LevelReader {
+  readonly #dialect: RowDialect;
+  readonly #budget: Budget;
+  #rows = 0;
+  #bytes = 0;
+  #turn = 0;
+
+  constructor(dialect: RowDialect, budget: Budget) {
+    this.#dialect = dialect;
+    this.#budget = budget;
+  }
+
+  *page(plan: PagePlan): LevelReads<RowPage> {
+    let { limit } = plan;
+    if (plan.sizes !== undefined) limit = Math.max(1, fitting(yield plan.sizes, limit));
+    const { text, values } = plan.rows;
+    const found = yield { text, values: [...values.slice(0, -1), limit + 1] };
+    const taken = found.length > limit ? found.slice(0, limit) : found;
+    const rows = plan.backwards ? taken.toReversed() : taken;
+    const texts = yield* this.#texts(plan.pieces, rows);
+    const keys = (row: readonly unknown[] | undefined) => row && plan.keys.map((key) => this.#read(key, row));
+    return {
+      json: texts.join(),
+      count: rows.length,
+      first: keys(rows[0]),
+      last: keys(rows.at(-1)),
+      more: found.length > limit,
+    };
+  }
+
+  /** The JSON of rows. */
+  *#texts(pieces: readonly Piece[], rows: Rows): LevelReads<readonly string[]> {
+    const writers: ((row: readonly unknown[], nth: number) => string)[] = [];
+    for (const piece of pieces) {
+      if (piece.is !== 'rows') {
+        writers.push(this.#writer(piece));
+        continue;
+      }
+      const nested = yield* this.#nested(piece.level, rows);
+      writers.push((_, nth) => nested[nth] ?? '');
+    }
+    const texts: string[] = [];
+    for (let nth = 0; nth < rows.length; nth++) {
+      const row = rows[nth] ?? [];
+      let text = '';
+      for (const write of writers) text += write(row, nth);
+      texts.push(text);
+      if (++this.#turn % ROWS_PER_TURN === 0) yield undefined;
+    }
+    return texts;
+  }
+
+  #writer(piece: Exclude<Piece, { readonly is: 'rows' }>): (row: readonly unknown[]) => string {
+    if (piece.is === 'text') return () => piece.text;
+    const { at } = piece;
+    if (piece.is === 'json') return (row) => String(row[at]);
+    const write = jsonWriter(piece.type, this.#dialect);
+    return (row) => (row[at] === null ? 'null' : write(row[at]));
+  }
+
+  /** The JSON of the rows that each row of the level above has. */
+  *#nested(level: Level, above: Rows): LevelReads<readonly string[]> {
+    const places = new Map<unknown, number>();
+    const keys: (readonly unknown[])[] = [];
+    const [first, ...others] = level.links;
+    const placeOf = (row: readonly unknown[]): number => {
+      if (level.links.some(({ at }) => row[at] === null)) return -1;
+      const text =
+        others.length === 0
+          ? comparable(row[first?.at ?? 0])
+          : level.links.map(({ at }) => comparable(row[at])).join('\0');
+      const known = places.get(text);
+      if (known !== undefined) return known;
+      places.set(text, keys.length);
+      return keys.push(row) - 1;
+    };
+    const place = above.map(placeOf);
+    const found = keys.length === 0 ? [] : yield* this.#found(level, keys);
+    const texts = yield* this.#texts(level.pieces, found);
+    const counts = new Uint32Array(keys.length);
+    const arrays: string[] = keys.map(() => '');
+    for (const [nth, row] of found.entries()) {
+      const at = Number(row[0]);
+      const text = texts[nth] ?? '';
+      const before = counts[at] ?? 0;
+      if (!level.isReference && !level.isLimited && before >= LIMITS.perRow)
+        throw new SelectionLimitError('perRow', level.path);
+      counts[at] = before + 1;
+      arrays[at] = before === 0 ? text : `${arrays[at]},${text}`;
+    }
+    const wrapped = level.isReference
+      ? arrays.map((text) => text || 'null')
+      : arrays.map((text) => `[${text}]`);
+    const none = level.isReference ? 'null' : '[]';
+    return place.map((at) => {
+      const text = at === -1 ? none : (wrapped[at] ?? none);
+      this.#bytes += text.length;
+      if (this.#bytes > this.#budget.bytes) throw new SelectionLimitError('bytes', level.path);
+      return text;
+    });
+  }
+
+  *#found(level: Level, keys: Rows): LevelReads<Rows> {
+    const given = level.links.map((link) =>
+      keys.map((row) => this.#dialect.storage(link.type).bind(this.#read(link, row))),
+    );
+    const bound = this.#dialect.givenRows(
+      level.links.map(({ type }) => this.#dialect.storage(type).type),
+      given,
+    ).values;
+    if (level.looked !== undefined) {
+      const { text, values } = level.looked;
+      const [row] = yield { text, values: [...bound, ...values] };
+      if (Number(row?.[0]) > this.#budget.rows) throw new SelectionLimitError('scan', level.path);
+    }
+    const left = this.#budget.rows - this.#rows;
+    const statement = { text: level.rows.text, values: [...bound, ...level.rows.values, left + 1] };
+    const maxBytes = this.#budget.bytes - this.#bytes;
+    const found = yield level.isWide ? { ...statement, maxBytes } : statement;
+    if (level.isWide && sum(found.map(sizeOf)) > maxBytes) throw new SelectionLimitError('bytes', level.path);
+    this.#rows += found.length;
+    if (found.length > left) throw new SelectionLimitError('rows', level.path);
+    return found;
+  }
+
+  #read({ at, type }: Selected, row: readonly unknown[]): Value {
+    return this.#dialect.storage(type).read(row[at]);
+  }
+}
+
+/** Runs a statement row by row, up to a size of its values. */
+export function takeBytes(rows: Iterable<readonly unknown[]>, maxBytes: number): Rows {
+  const taken: (readonly unknown[])[] = [];
+  let bytes = 0;
+  for (const row of rows) {
+    taken.push(row);
+    bytes += sizeOf(row);
+    if (bytes > maxBytes) break;
+  }
+  return taken;
+}
+
+/** The size of the texts and bytes of a row, at least. */
+function sizeOf(row: readonly unknown[]): number {
+  let size = 0;
+  for (const value of row) {
+    if (typeof value === 'string') size += value.length;
+    else if (value instanceof Uint8Array) size += value.length;
+  }
+  return size;
+}
+
+const sum = (numbers: readonly number[]) => numbers.reduce((total, each) => total + each, 0);
+
+/** A stored value as it is compared with others of its column. */
+function comparable(stored: unknown): unknown {
+  return stored instanceof Uint8Array ? Buffer.from(stored).toString('latin1') : stored;
+}
+
+/** How many of the first rows fit a page, by their sizes. */
+function fitting(sizes: Rows, limit: number): number {
+  let bytes = 0;
+  let rows = 0;
+  for (const [size] of sizes) {
+    if (rows === limit || (rows > 0 && bytes + Number(size) > PAGE_BYTES)) break;
+    bytes += Number(size);
+    rows++;
+  }
+  return rows;
+}
+
+/** Writes the JSON of what a statement selects of a type. */
+export function jsonWriter(type: ColumnType, dialect: RowDialect): (stored: unknown) => string {
+  switch (type.kind) {
+    case 'serial':
+    case 'integer':
+      return String;
+    case 'text':
+    case 'enum':
+      return JSON.stringify;
+    default: {
+      const { format } = codecOf(type);
+      const { read } = dialect.storage(type);
+      return (stored) => format(read(stored) as Present);
+    }
+  }
+}

@@ -27,7 +27,12 @@ export function exporterOf(
       throw invalidParameter(name, `${quote(name)} goes with application/json; CSV and NDJSON have all rows`);
     }
     const isLenient = preferences(ctx).get('handling') === 'lenient';
-    const { where, fields } = readRowList(relations, relation, ctx.query, isLenient);
+    const { where, fields, selection: embedded } = readRowList(relations, relation, ctx.query, isLenient);
+    if (embedded !== undefined)
+      throw invalidParameter(
+        'fields',
+        '"fields" embeds rows in application/json; CSV and NDJSON have columns',
+      );
     const selection = { where, fields, format };
     const head = Buffer.from(rowExportHead(relation, selection));
     const reply = (body: Reply['body']): Reply => {

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import { HttpProblem, type Reply, type RequestContext } from '@portico/transport';
+import type { AccessPolicy } from '../access/policy.ts';
 import { GenerationalCache } from '../core/generational-cache.ts';
 import { preferences } from '../core/negotiation.ts';
 import { type MaybePromise, whenReady } from '../core/scheduler.ts';
@@ -21,6 +22,7 @@ import { EMBED } from '../relations/selections/read-selection.ts';
 import { limitProblem } from '../relations/selections/selection.ts';
 import { totalHeaders } from './lists.ts';
 import { json, notModified } from './messages.ts';
+import { authorizeSelection } from './relations/shown-rows.ts';
 
 /** What lists of relations need of the service. */
 export interface RelationListOptions {
@@ -28,6 +30,8 @@ export interface RelationListOptions {
   readonly prefix: string;
   /** All relations, by name. */
   readonly relations: Relations;
+  /** Asked for the scopes of embedded rows; undefined if the door is open. */
+  readonly policy: AccessPolicy | undefined;
   /** The body of a page, given the array of its rows. Default: the array. */
   readonly frame?: (rows: string) => string;
   /** The lists that requests asked for lately, by relation and query; bounded in bytes. */
@@ -88,15 +92,16 @@ class RelationList {
     const prefers = ctx.headers.prefer === undefined ? undefined : preferences(ctx);
     const isLenient = prefers?.get('handling') === 'lenient';
     const [list, cursor] = this.#listOf(ctx, isLenient);
+    authorizeSelection(this.#options.policy, ctx, list.asked.selection);
     const { cursorKey, cursors } = this.#options;
     const frame = ({ json: rows }: RowPage) => this.#options.frame?.(`[${rows}]`) ?? `[${rows}]`;
     return whenReady(cursorKey(), (key) => {
       const at = cursor === undefined ? undefined : cursors.read(key, list.name, cursor);
       return whenReady(this.#page(list, at), (page) => {
         const link = this.#links(key, list, at, page);
-        if (prefers?.get('count') !== 'exact') return replyOf(ctx, frame(page), link, undefined);
+        if (prefers?.get('count') !== 'exact') return digestedReply(ctx, frame(page), link);
         const counted = explained(() => this.#store.lists.count(list.asked.where));
-        return whenReady(counted, (total) => replyOf(ctx, frame(page), link, total));
+        return whenReady(counted, (total) => digestedReply(ctx, frame(page), link, total));
       });
     });
   }
@@ -181,8 +186,8 @@ function sortReader({ column }: RowOrder): SortReader {
   };
 }
 
-/** The tag of a page is a digest of what it shows, with its links and the number of rows. */
-function replyOf(ctx: RequestContext, body: string, link: string, total: number | undefined): Reply {
+/** A reply whose tag is a digest of what it shows, for a page with its links and the number of rows. */
+export function digestedReply(ctx: RequestContext, body: string, link = '', total?: number): Reply {
   const around = `${link.includes('"next"') ? 'n' : ''}${link.includes('"prev"') ? 'p' : ''}${total ?? ''}`;
   const etag = `"${hash('sha1', body, 'base64url')}${around === '' ? '' : `.${around}`}"`;
   if (ctx.headers['if-none-match'] !== undefined) {

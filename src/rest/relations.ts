@@ -10,7 +10,7 @@ import { type Guards, guarded } from '../access/guarded.ts';
 import type { Permission } from '../access/policy.ts';
 import { preferences } from '../core/negotiation.ts';
 import { type MaybePromise, whenReady } from '../core/scheduler.ts';
-import { didYouMean, quote } from '../core/text.ts';
+import type { Relation } from '../relations/relation.ts';
 import { invalidParameter } from '../relations/rows/conditions.ts';
 import { conflictFaults, toldFaults } from '../relations/rows/faults.ts';
 import { importKey, rowImports } from '../relations/rows/import-rows.ts';
@@ -24,7 +24,7 @@ import {
   TooManyRowsError,
 } from '../relations/rows/rows.ts';
 import type { RowWrite, StoredRow, WriteOutcome } from '../relations/rows/writes.ts';
-import { readColumns } from '../relations/selections/read-selection.ts';
+import { hasNested, NestedCreates } from '../relations/selections/nested-creates.ts';
 import { askedImport, type ImportLimits, importer } from './bulk.ts';
 import { askedExport } from './lists.ts';
 import {
@@ -39,7 +39,7 @@ import {
   validatorHeaders,
 } from './messages.ts';
 import { exporterOf } from './relation-exports.ts';
-import { explained, listOf, type RelationListOptions } from './relation-lists.ts';
+import { digestedReply, explained, listOf, type RelationListOptions } from './relation-lists.ts';
 import type { RelationChanges } from './relations/relation-changes.ts';
 import {
   CHANGED_MEANWHILE,
@@ -49,9 +49,10 @@ import {
   type UpsertRule,
   type WriteHead,
 } from './relations/row-requests.ts';
+import { ShownRows } from './relations/shown-rows.ts';
 
 /** Options of the endpoints. */
-interface RelationEndpointOptions extends Guards, RelationListOptions, ImportLimits {
+interface RelationEndpointOptions extends Omit<Guards, 'policy'>, RelationListOptions, ImportLimits {
   /** Whether writes to a row need a condition. */
   readonly requireIfMatch: boolean;
   /** How long the outcome of a create with a key is kept, in hours. */
@@ -128,19 +129,28 @@ class Rows {
   readonly #store: RowStore;
   readonly #format: RowFormat;
   readonly #requests: RowRequests;
+  readonly #shown: ShownRows;
   readonly #options: RelationEndpointOptions;
 
   constructor(store: RowStore, options: RelationEndpointOptions) {
     this.#store = store;
     this.#format = new RowFormat(store.relation);
     this.#requests = new RowRequests(this.#format, options.requireIfMatch);
+    this.#shown = new ShownRows(store.relation, options.relations, options.policy);
     this.#options = options;
   }
 
   /** GET /books/7 */
   read(ctx: RequestContext): MaybePromise<Reply> {
     const key = this.#key(ctx);
-    const only = this.#shown(ctx);
+    const { fields: only, selection } = this.#shown.of(ctx);
+    if (selection !== undefined) {
+      const found = explained(() => this.#store.lists.read(key, selection));
+      return whenReady(found, (row) => {
+        if (row === undefined) throw this.#missing();
+        return digestedReply(ctx, row);
+      });
+    }
     return whenReady(this.#store.read(key), (row) => {
       if (row === undefined) throw this.#missing();
       const validators = userValidators(row.version);
@@ -154,6 +164,8 @@ class Rows {
     const head = headOf(ctx);
     const rule = this.#requests.upsertRule(head);
     const given = this.#body(ctx);
+    const isNested = [given].flat().some((row) => hasNested(this.#store.relation, row));
+    if (isNested) return this.#createNested(ctx, given, rule);
     if (Array.isArray(given)) return this.#createAll(ctx, given, rule);
     if (rule !== undefined) {
       const [outcome] = await this.#write(
@@ -177,6 +189,31 @@ class Rows {
     const { key: rowKey, row: stored } = keptOf(outcome);
     if (stored !== undefined) return this.#written(ctx, stored, 201);
     return { status: 201, type: '', body: '', headers: { location: this.#location(rowKey) } };
+  }
+
+  /** POST /books with rows of other relations in a row, or in some of an array. */
+  async #createNested(ctx: RequestContext, given: unknown, rule: UpsertRule | undefined): Promise<Reply> {
+    if (rule !== undefined) throw invalidParameter('on', '"on" does not go with rows of other relations');
+    const { relations, policy } = this.#options;
+    const { relation } = this.#store;
+    const creates = new NestedCreates(relations, {
+      caller: ctx.caller?.name,
+      authorize: (name) => policy?.authorizeOperation(ctx, 'write', name),
+    });
+    const isMany = Array.isArray(given);
+    for (const [i, row] of [given].flat().entries()) creates.add(relation, row, isMany ? `#/${i}` : '#');
+    if (creates.faults.length > 0) throw invalidRow(creates.faults);
+    const outcomes = await placed(creates, () => this.#write(ctx, creates.writes, undefined));
+    const isShown = ({ name }: Relation) => policy === undefined || policy.allows(ctx, 'read', name);
+    const rows = creates.trees.map((tree) => creates.json(tree, outcomes, isShown));
+    const [first] = creates.trees;
+    const main = first && outcomes[first.write];
+    if (isMany || main === undefined || main.is === 'removed') {
+      return this.#shows(ctx) ? json(`[${rows.join()}]`, 201) : minimal(ctx, 201, {});
+    }
+    const location = this.#location(this.#format.keyOf(main.row.values));
+    const headers = { etag: userValidators(main.row.version).etag, location };
+    return this.#shows(ctx) ? json(rows[0] ?? '', 201, headers) : minimal(ctx, 201, headers);
   }
 
   async #createAll(
@@ -329,18 +366,6 @@ class Rows {
     return key;
   }
 
-  /** The indexes of the columns that `fields` names; undefined for all. */
-  #shown({ query }: RequestContext): readonly number[] | undefined {
-    for (const name in query) {
-      if (name !== 'fields') {
-        const message = `There is no parameter ${quote(name)} for a row${didYouMean(name, ['fields'])}`;
-        throw invalidParameter(name, message);
-      }
-    }
-    if (query.fields === undefined) return undefined;
-    return readColumns(this.#store.relation, String(query.fields));
-  }
-
   #body(ctx: RequestContext): unknown {
     if (NOT_JSON.test(ctx.contentType ?? '')) {
       const message = 'The rows of a relation are written as application/json';
@@ -371,6 +396,17 @@ function minimal(ctx: RequestContext, status: 200 | 201, headers: Headers): Repl
   const all = [headers['preference-applied'], isAsked ? 'return=minimal' : undefined].filter(Boolean);
   const applied = all.length === 0 ? {} : { 'preference-applied': all.join(', ') };
   return { status: status === 200 ? 204 : 201, type: '', body: '', headers: { ...headers, ...applied } };
+}
+
+/** Turns the refusal of nested rows by constraints into a 409 that points to the row. */
+async function placed<T>(creates: NestedCreates, write: () => Promise<T>): Promise<T> {
+  try {
+    return await write();
+  } catch (error) {
+    if (!(error instanceof RowsRefusedError)) throw error;
+    const faults = error.conflicts.flatMap((each) => conflictFaults(each, creates.pointerOf(each.row)));
+    throw new HttpProblem(409, error.code, toldFaults(faults), { reasons: faults, cause: error });
+  }
 }
 
 /** Turns the refusal of a write by constraints into a 409 with all of them. */

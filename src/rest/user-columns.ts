@@ -5,7 +5,6 @@ import {
   type Reply,
   type RequestContext,
 } from '@portico/transport';
-import type { AccessPolicy } from '../access/policy.ts';
 import { isRecord } from '../core/json.ts';
 import { prefersEventStream } from '../core/negotiation.ts';
 import { type MaybePromise, whenReady } from '../core/scheduler.ts';
@@ -21,7 +20,7 @@ import {
   type RowValues,
 } from '../relations/rows/rows.ts';
 import { userRowImports } from '../relations/rows/user-imports.ts';
-import { columnsOfRow, readColumns } from '../relations/selections/read-selection.ts';
+import { columnsOfRow } from '../relations/selections/read-selection.ts';
 import { emailTaken, type NewUser, readUserId, userProblems } from '../relations/user.ts';
 import type { DatabaseUserStore } from '../relations/user-stores.ts';
 import { askedImport, type ImportLimits, importer } from './bulk.ts';
@@ -41,7 +40,8 @@ import {
   withData,
 } from './messages.ts';
 import { exporterOf } from './relation-exports.ts';
-import { listOf, type RelationListOptions } from './relation-lists.ts';
+import { digestedReply, explained, listOf, type RelationListOptions } from './relation-lists.ts';
+import { ShownRows } from './relations/shown-rows.ts';
 import { changed, conditionOf, createdReply, showsUser, type userEndpoints } from './users.ts';
 
 type UserEndpoints = ReturnType<typeof userEndpoints>;
@@ -51,7 +51,6 @@ interface UserColumnOptions extends RelationListOptions, ImportLimits {
   readonly requireIfMatch: boolean;
   /** How long the outcome of a create with a key is kept, in hours. */
   readonly idempotencyHours: number;
-  readonly policy: AccessPolicy | undefined;
 }
 
 /**
@@ -125,9 +124,9 @@ function fieldsName(given: unknown, names: ReadonlySet<string>): boolean {
   return terms.some((term) => term === '*' || names.has(firstOf(term.replace(/^-/, ''))));
 }
 
-/** The first name of a path such as `team.name:prefix`. */
+/** The first name of a path such as `team.name:prefix` or `team(name)`. */
 function firstOf(path: string): string {
-  return path.split(/[.:]/, 1)[0] ?? '';
+  return path.split(/[.:(]/, 1)[0] ?? '';
 }
 
 /** Reads and writes users with the columns of their declaration. */
@@ -136,6 +135,7 @@ class UserColumns {
   readonly #relation: Relation;
   readonly #format: RowFormat;
   readonly #added: ReadonlySet<string>;
+  readonly #shown: ShownRows;
   readonly #options: UserColumnOptions;
   readonly #created: ReturnType<typeof createdReply>;
 
@@ -144,6 +144,7 @@ class UserColumns {
     this.#relation = rows.relation;
     this.#format = new RowFormat(rows.relation);
     this.#added = added;
+    this.#shown = new ShownRows(rows.relation, options.relations, options.policy);
     this.#options = options;
     this.#created = createdReply(options);
   }
@@ -152,7 +153,14 @@ class UserColumns {
   read(ctx: RequestContext): MaybePromise<Reply> {
     const id = readUserId(ctx.param);
     if (id === undefined) throw NO_SUCH_USER;
-    const only = readColumns(this.#relation, String(ctx.query.fields));
+    const { fields: only, selection } = this.#shown.of(ctx);
+    if (selection !== undefined) {
+      const found = explained(() => this.#rows.lists.read([id], selection));
+      return whenReady(found, (row) => {
+        if (row === undefined) throw NO_SUCH_USER;
+        return digestedReply(ctx, data(row));
+      });
+    }
     return whenReady(this.#rows.read([id]), (row) => {
       if (row === undefined) throw NO_SUCH_USER;
       const validators = userValidators(row.version);

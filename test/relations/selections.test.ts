@@ -1,86 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { RelationsData } from '../../src/config/schema/declaration.ts';
-import { readRelations } from '../../src/config/schema/relations.ts';
-import type { Relation } from '../../src/relations/relation.ts';
 import { readRowList } from '../../src/relations/rows/row-lists.ts';
 import { RowFormat, type RowStores } from '../../src/relations/rows/rows.ts';
 import { SelectionLimitError } from '../../src/relations/selections/limits.ts';
 import { engines } from '../support/databases.ts';
-
-/** A shop of records: a self-reference, a key of two columns, a many-to-many and a reference to users. */
-const SHOP: RelationsData = {
-  artists: { columns: { name: { type: 'text', max: 60 } }, indexes: [['name']] },
-  albums: {
-    columns: {
-      title: { type: 'text', max: 60 },
-      price: { type: 'decimal', precision: 8, scale: 2, nullable: true },
-      artist: { type: 'reference', to: 'artists' },
-    },
-  },
-  tracks: {
-    key: ['album_id', 'nr'],
-    columns: {
-      album: { type: 'reference', to: 'albums', onDelete: 'cascade' },
-      nr: { type: 'integer' },
-      title: { type: 'text', max: 60 },
-      seconds: { type: 'number', nullable: true },
-    },
-  },
-  playlists: { columns: { name: { type: 'text', max: 60 } }, many: { tracks: { through: 'entries' } } },
-  entries: {
-    key: ['playlist_id', 'album_nr', 'track_nr'],
-    columns: {
-      playlist: { type: 'reference', to: 'playlists', onDelete: 'cascade' },
-      track: { type: 'reference', to: 'tracks', columns: ['album_nr', 'track_nr'], onDelete: 'cascade' },
-      album_nr: { type: 'integer' },
-      track_nr: { type: 'integer' },
-    },
-  },
-  clerks: {
-    columns: {
-      name: { type: 'text', max: 60 },
-      chief: { type: 'reference', to: 'clerks', nullable: true, inverse: 'team' },
-    },
-  },
-};
-
-function relationsOf(data: RelationsData): readonly Relation[] {
-  const problems: string[] = [];
-  const relations = readRelations({ value: data, path: 'relations' }, problems);
-  assert.deepEqual(problems, []);
-  return relations;
-}
-
-const ROWS: Readonly<Record<string, readonly Readonly<Record<string, unknown>>[]>> = {
-  artists: [{ name: 'Ada' }, { name: 'Ben' }, { name: 'Cleo' }],
-  albums: [
-    { title: 'One', price: '9.90', artist_id: 1 },
-    { title: 'Two', artist_id: 1 },
-    { title: 'Three "3"', price: '12.00', artist_id: 2 },
-  ],
-  tracks: [
-    { album_id: 1, nr: 1, title: 'a', seconds: 0.1 },
-    { album_id: 1, nr: 2, title: 'b' },
-    { album_id: 1, nr: 3, title: 'c', seconds: 3 },
-    { album_id: 3, nr: 1, title: 'é', seconds: 1e21 },
-  ],
-  playlists: [{ name: 'empty' }, { name: 'mixed' }, { name: 'short' }],
-  entries: [
-    { playlist_id: 2, album_nr: 3, track_nr: 1 },
-    { playlist_id: 2, album_nr: 1, track_nr: 2 },
-    { playlist_id: 3, album_nr: 1, track_nr: 2 },
-  ],
-  clerks: [
-    { name: 'top' },
-    { name: 'left', chief_id: 1 },
-    { name: 'right', chief_id: 1 },
-    { name: 'leaf', chief_id: 2 },
-  ],
-};
+import { SHOP_ROWS, shop } from '../support/relations/shop.ts';
 
 async function fill(stores: RowStores): Promise<void> {
-  for (const [name, rows] of Object.entries(ROWS)) {
+  for (const [name, rows] of Object.entries(SHOP_ROWS)) {
     const store = stores.get(name);
     assert.ok(store !== undefined);
     const format = new RowFormat(store.relation);
@@ -92,7 +19,7 @@ async function fill(stores: RowStores): Promise<void> {
 
 for (const [engine, open] of Object.entries(engines)) {
   describe(`rows within rows, on ${engine}`, async () => {
-    const relations = relationsOf(SHOP);
+    const relations = shop;
     const byName = new Map(relations.map((relation) => [relation.name, relation]));
     let stores: RowStores;
 

@@ -105,14 +105,6 @@ export class SelectionReader {
   }
 }
 
-/** Reads the columns that `fields` names, where nothing can be embedded. Throws HttpProblem. */
-export function readColumns(relation: Relation, text: string): readonly number[] {
-  const { columns, embeds } = new FieldsReader(new Map(), text).read(relation);
-  const [embed] = embeds.keys();
-  if (embed !== undefined) throw invalidParameter('fields', `"fields" cannot embed ${quote(embed)} here`);
-  return [...columns].toSorted((a, b) => a - b);
-}
-
 function selectionOf(relations: Relations, { relation, columns, embeds }: Fields): Selection {
   const shown = [...columns].toSorted((a, b) => a - b);
   return {

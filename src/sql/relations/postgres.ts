@@ -283,6 +283,8 @@ class Unit {
   readonly #steps: readonly UnitStep[];
   readonly #run: (statement: UnitStep, values: readonly unknown[]) => Promise<Rows>;
   readonly #sent: Promise<Rows>[] = [];
+  /** The results that have arrived; those of the others follow. */
+  readonly #results: Rows[] = [];
   /** The first statement that failed. */
   failed: UnitError | undefined;
 
@@ -297,9 +299,8 @@ class Unit {
   /** The results of all statements that ran; rejects with the server's error if the unit may succeed later. */
   async results(): Promise<readonly Rows[]> {
     for (const each of this.#steps) {
-      const isAwaited =
-        each.kept !== undefined || each.values.some((value) => value instanceof EarlierColumn);
-      const before = isAwaited ? await this.#settled() : [];
+      const used = each.values.flatMap((value) => (value instanceof EarlierColumn ? [value.step + 1] : []));
+      const before = await this.#settled(each.kept === undefined ? Math.max(0, ...used) : undefined);
       if (this.failed !== undefined) return [];
       const values = each.values.map((value, place) => {
         if (place === each.kept) return keptResults(before);
@@ -321,18 +322,19 @@ class Unit {
     return this.#settled();
   }
 
-  /** The results of all statements sent so far, unless one has failed. */
-  async #settled(): Promise<readonly Rows[]> {
-    const results: Rows[] = [];
-    for (const [nth, each] of this.#sent.entries()) {
+  /** The results of the first statements, or of all that were sent, unless one has failed. */
+  async #settled(count = this.#sent.length): Promise<readonly Rows[]> {
+    const results = this.#results;
+    for (let nth = results.length; nth < count; nth++) {
       const { least = 0, most = Number.POSITIVE_INFINITY } = this.#steps[nth] ?? {};
       try {
-        const rows = await each;
+        const rows = (await this.#sent[nth]) ?? [];
         results.push(rows);
         if (rows.length < least) this.failed ??= new UnitError(nth, 'few');
         if (rows.length > most) this.failed ??= new UnitError(nth, 'many');
       } catch (error) {
         if (!isValueError(error) && sqlState(error) !== ABORTED) throw error;
+        results.push([]);
         this.failed ??= new UnitError(nth, 'engine', error);
       }
     }

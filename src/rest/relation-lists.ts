@@ -17,6 +17,12 @@ import {
   UnindexedListError,
 } from '../relations/rows/row-lists.ts';
 import type { RowStore } from '../relations/rows/rows.ts';
+import {
+  AggregateLimitError,
+  aggregateJson,
+  aggregateProblem,
+  readAggregation,
+} from '../relations/selections/aggregates.ts';
 import { SelectionLimitError } from '../relations/selections/limits.ts';
 import { EMBED } from '../relations/selections/read-selection.ts';
 import { limitProblem } from '../relations/selections/selection.ts';
@@ -89,6 +95,7 @@ class RelationList {
 
   /** GET /books */
   answer(ctx: RequestContext): MaybePromise<Reply> {
+    if (ctx.query.aggregate !== undefined) return this.#aggregates(ctx);
     const prefers = ctx.headers.prefer === undefined ? undefined : preferences(ctx);
     const isLenient = prefers?.get('handling') === 'lenient';
     const [list, cursor] = this.#listOf(ctx, isLenient);
@@ -104,6 +111,15 @@ class RelationList {
         return whenReady(counted, (total) => digestedReply(ctx, frame(page), link, total));
       });
     });
+  }
+
+  /** GET /books?aggregate=count,sum(price)&group=author_id */
+  async #aggregates(ctx: RequestContext): Promise<Reply> {
+    const { relations, frame = (rows: string) => rows } = this.#options;
+    const { relation, aggregates } = this.#store;
+    const asked = readAggregation(relations, relation, ctx.query);
+    const rows = await explained(() => aggregates.read(asked));
+    return digestedReply(ctx, frame(aggregateJson(asked, rows)));
   }
 
   /** The list that a request asks for, and the cursor of the page. Throws HttpProblem. */
@@ -204,6 +220,7 @@ const NO_CACHE = { 'cache-control': 'no-cache' } as const;
 export function explained<T>(read: () => MaybePromise<T>): MaybePromise<T> {
   const refuse = (error: unknown): never => {
     if (error instanceof SelectionLimitError) throw limitProblem(error);
+    if (error instanceof AggregateLimitError) throw aggregateProblem(error);
     if (error instanceof CountLimitError) {
       const rows = error.limit.toLocaleString('en-US');
       const message = `count=exact looks at ${rows} rows of ${error.relation} at most (scan); add a narrower filter that an index serves`;

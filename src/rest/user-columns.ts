@@ -113,7 +113,9 @@ function isNamed(ctx: RequestContext, names: ReadonlySet<string>): boolean {
   return (
     fieldsName(fields, names) ||
     fieldsName(sort, names) ||
-    Object.keys(ctx.query).some((name) => name === 'where' || names.has(firstOf(name)))
+    Object.keys(ctx.query).some(
+      (name) => name === 'where' || name === 'aggregate' || names.has(firstOf(name)),
+    )
   );
 }
 

@@ -4,8 +4,17 @@ import { inspect } from 'node:util';
 import fc from 'fast-check';
 import { codecOf } from '../../src/relations/codecs.ts';
 import type { Column, Relation } from '../../src/relations/relation.ts';
+import { takes } from '../../src/relations/selections/aggregates.ts';
 import { rounds } from '../support/proof-settings.ts';
-import { type Body, Model, type ModelRow, type Outcome, type Tree } from '../support/relations/model.ts';
+import {
+  type Body,
+  Model,
+  type ModelRow,
+  type ModelSelection,
+  type Outcome,
+  shownValue,
+  type Tree,
+} from '../support/relations/model.ts';
 import { jsonOf } from '../support/relations/random-columns.ts';
 import { bodies, declarations, declarationsWithUsers } from '../support/relations/random-declarations.ts';
 import { type RelationDoor, relationDoors } from '../support/relations/relation-door.ts';
@@ -26,11 +35,6 @@ interface Problem {
 /** A row of the model as a client gets it. */
 function shown({ columns }: Relation, row: ModelRow): Body {
   return Object.fromEntries(columns.map((column) => [column.name, shownValue(column, row)]));
-}
-
-function shownValue({ name, type }: Column, row: ModelRow): unknown {
-  const value = row[name] ?? null;
-  return value === null ? null : JSON.parse(codecOf(type).format(value));
 }
 
 function pathOf({ name, key, columns }: Relation, row: ModelRow): string {
@@ -60,7 +64,9 @@ class Comparison {
   async run(): Promise<void> {
     for (let left = STEPS; left > 0; left--) {
       const relation = this.#draw(() => fc.constantFrom(...this.#relations));
-      const operation = this.#draw(() => fc.constantFrom('create', 'create', 'update', 'remove', 'list'));
+      const operation = this.#draw(() =>
+        fc.constantFrom('create', 'create', 'update', 'remove', 'list', 'embed', 'aggregate'),
+      );
       await this[`#${operation}` as '#create'](relation);
     }
     for (const relation of this.#relations) {
@@ -106,15 +112,106 @@ class Comparison {
 
   async '#list'(relation: Relation): Promise<void> {
     const where = this.#tree(relation, 3);
+    const sort = this.#sort(relation);
+    const limit = this.#draw(() => fc.integer({ min: 1, max: 5 }));
+    await this.#compareList(relation, where, sort, limit, this.#model.list(relation.name, { where, sort }));
+  }
+
+  #sort(relation: Relation): readonly string[] {
     const sortable = relation.columns
       .filter(({ type }) => type.kind !== 'json' && type.kind !== 'bytes')
       .map(({ name }) => name);
     const signs = this.#draw(() => fc.array(fc.boolean(), { minLength: 2, maxLength: 2 }));
-    const sort = this.#draw(() => fc.subarray(sortable, { maxLength: Math.min(2, sortable.length) })).map(
+    return this.#draw(() => fc.subarray(sortable, { maxLength: Math.min(2, sortable.length) })).map(
       (name, i) => `${signs[i] ? '-' : ''}${name}`,
     );
-    const limit = this.#draw(() => fc.integer({ min: 1, max: 5 }));
-    await this.#compareList(relation, where, sort, limit, this.#model.list(relation.name, { where, sort }));
+  }
+
+  async '#embed'(relation: Relation): Promise<void> {
+    const parameters: [string, string][] = [];
+    const [selection, fields] = this.#selection(relation, 'embed', parameters, 3);
+    const query = new URLSearchParams([['fields', fields], ...parameters]);
+    const rows = this.#model.list(relation.name).slice(0, 100);
+    const reply = await this.#door.get(`/${relation.name}?${query}`);
+    const expected = rows.map((row) => this.#model.show(relation.name, row, selection));
+    const context = () =>
+      `${reply.text} ${inspect({ relation: relation.name, fields, parameters }, { depth: 6 })}`;
+    assert.equal(reply.status, 200, context());
+    assert.deepEqual(reply.body, expected, context());
+    const [row] = rows;
+    if (row === undefined || relation.name === 'users') return;
+    const one = await this.#door.get(`${pathOf(relation, row)}?${query}`);
+    assert.deepEqual([one.status, one.body], [200, expected[0]], context());
+  }
+
+  /** A random selection, with the text and the parameters that ask for it. */
+  #selection(
+    { name, columns, references, inverses, many }: Relation,
+    path: string,
+    parameters: [string, string][],
+    depth: number,
+  ): readonly [ModelSelection, string] {
+    const names = columns.map((column) => column.name);
+    const shown = this.#draw(() => fc.subarray(names, { minLength: 1 }));
+    const links = depth === 0 ? [] : [...references, ...inverses, ...many].map((each) => each.name);
+    const embedded = this.#draw(() => fc.subarray(links, { maxLength: Math.min(2, links.length) }));
+    const parts = embedded.map((link) => {
+      const target = this.#targetOf(name, link);
+      const own = `${path}.${link}`;
+      const [selection, text] = this.#selection(target, own, parameters, depth - 1);
+      const where = this.#tree(target, 1);
+      if (Object.keys(where).length > 0) parameters.push([`${own}.where`, JSON.stringify(where)]);
+      const isOne = references.some((each) => each.name === link);
+      const sort = isOne ? [] : this.#sort(target);
+      const limit = isOne
+        ? undefined
+        : this.#draw(() => fc.option(fc.integer({ min: 1, max: 3 }), { nil: undefined }));
+      if (sort.length > 0) parameters.push([`${own}.sort`, sort.join()]);
+      if (limit !== undefined) parameters.push([`${own}.limit`, String(limit)]);
+      return {
+        link,
+        text: `${link}(${text})`,
+        embed: { ...selection, where, sort, ...(limit !== undefined && { limit }) },
+      };
+    });
+    const embeds = Object.fromEntries(parts.map(({ link, embed }) => [link, embed]));
+    return [{ columns: shown, embeds }, [...shown, ...parts.map(({ text }) => text)].join()];
+  }
+
+  /** The relation behind a reference, an inverse or a many-to-many. */
+  #targetOf(name: string, link: string): Relation {
+    const { references, inverses, many } = this.#model.relation(name);
+    const connected = many.find((each) => each.name === link);
+    if (connected !== undefined) return this.#targetOf(connected.through, connected.other);
+    const reference = references.find((each) => each.name === link);
+    const inverse = inverses.find((each) => each.name === link);
+    return this.#model.relation(reference?.to ?? inverse?.relation ?? '');
+  }
+
+  async '#aggregate'(relation: Relation): Promise<void> {
+    if (relation.name === 'users') return;
+    const where = this.#tree(relation, 2);
+    const names = relation.columns.filter(({ type }) => type.kind !== 'json').map((column) => column.name);
+    const group = this.#draw(() => fc.subarray(names, { maxLength: Math.min(2, names.length) }));
+    // The sums of doubles depend on their order.
+    const all = ['countDistinct', 'sum', 'avg', 'min', 'max'].flatMap((is) =>
+      relation.columns
+        .filter(({ type: { kind } }) => takes(is as 'sum', kind) && (kind !== 'number' || is.startsWith('m')))
+        .map(({ name }) => [is, name] as const),
+    );
+    const aggregates = [
+      ['count', ''] as const,
+      ...this.#draw(() => fc.subarray(all, { maxLength: Math.min(4, all.length) })),
+    ];
+    const asked = aggregates.map(([is, column]) => (is === 'count' ? is : `${is}(${column})`)).join();
+    const query = new URLSearchParams({ aggregate: asked, where: JSON.stringify(where) });
+    if (group.length > 0) query.set('group', group.join());
+    const reply = await this.#door.get(`/${relation.name}?${query}`);
+    const expected = this.#model.aggregate(relation.name, where, group, aggregates);
+    const context = () => `${reply.text} ${inspect({ where, group, asked, expected }, { depth: 6 })}`;
+    if (reply.status === 400 && / \(sum\)/.test(reply.text)) return;
+    assert.equal(reply.status, 200, context());
+    assert.deepEqual(reply.body, expected, context());
   }
 
   /** Reads all pages forwards, then back. */
@@ -238,12 +335,11 @@ class Comparison {
     const [reference] = relation.references;
     if (kind === 'reference' && reference !== undefined)
       return { [reference.name]: this.#tree(this.#model.relation(reference.to), depth - 1) };
-    const inverse = relation.inverses.at(-1);
-    if (kind === 'inverse' && inverse !== undefined) {
+    const inverses = [...relation.inverses, ...relation.many];
+    if (kind === 'inverse' && inverses.length > 0) {
+      const { name } = this.#draw(() => fc.constantFrom(...inverses));
       const quantifier = this.#draw(() => fc.constantFrom('some', 'none', 'every'));
-      return {
-        [inverse.name]: { [quantifier]: this.#tree(this.#model.relation(inverse.relation), depth - 1) },
-      };
+      return { [name]: { [quantifier]: this.#tree(this.#targetOf(relation.name, name), depth - 1) } };
     }
     const column = this.#draw(() => fc.constantFrom(...relation.columns));
     return { [column.name]: this.#test(relation, column) };

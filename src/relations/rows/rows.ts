@@ -4,6 +4,7 @@ import { didYouMean, quote } from '../../core/text.ts';
 import { codecOf } from '../codecs.ts';
 import type { ImportCheckpoint, ImportPosition } from '../import.ts';
 import type { Column, ColumnType, Relation, Value } from '../relation.ts';
+import type { RowAggregates } from '../selections/aggregates.ts';
 import type { IdempotencyKey, WriteCondition } from '../user.ts';
 import type { Condition } from './conditions.ts';
 import type { RowExports } from './row-exports.ts';
@@ -44,6 +45,7 @@ export interface RowStore {
   /** Writes to the rows of this and other relations. */
   readonly transactions: RowTransactions;
   readonly exports: RowExports;
+  readonly aggregates: RowAggregates;
   read(key: RowKey): MaybePromise<StoredRow | undefined>;
   /** Stores all rows or none, in one commit. */
   create(rows: readonly RowValues[]): Promise<readonly StoredRow[]>;

@@ -297,17 +297,20 @@ export function seekShape(seek: Seek, dialect: RowDialect, values: Bound[]): str
 }
 
 /**
- * Writes the rows that a seek finds as a table of a FROM clause: all their columns, or `selected`. What leads to them
+ * Writes the rows that a seek finds as a table of a FROM clause: all their columns, or `selected` of an alias. What leads to them
  * stands first in a CROSS JOIN, which SQLite does not reorder: it would rather look at all rows.
  */
 export function foundBy(
   { table }: Pick<Relation, 'table'>,
   seek: Seek,
   writer: ConditionWriter,
-  { selected, limit = MAX_MATCHES }: { readonly selected?: string; readonly limit?: number } = {},
+  {
+    selected = (alias) => `${alias}.*`,
+    limit = MAX_MATCHES,
+  }: { readonly selected?: (alias: string) => string; readonly limit?: number } = {},
 ): string {
   const alias = writer.alias();
-  const columns = selected ?? `${alias}.*`;
+  const columns = selected(alias);
   if (seek.by === 'conditions') {
     const where = writer.write({ is: 'and', all: seek.all }, alias);
     return `(SELECT ${columns} FROM ${name(table)} AS ${alias} WHERE ${where} LIMIT ${limit})`;

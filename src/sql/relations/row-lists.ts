@@ -318,7 +318,7 @@ export class RowListSql implements RowLists {
       const found = seek === undefined ? '' : seekShape(seek, dialect, values);
       const rested = seek === undefined ? '' : conditionShape(rest, dialect, values);
       const shape = ['page', this.#sql.table, position, found, rested, list.shape].join(' ');
-      text = this.#cached(shape, () => {
+      text = this.cached(shape, () => {
         const page = this.#pages.write({ where: rest, order, selected, isNull, backwards, seek, isWide });
         if (!list.isPacked || selected !== list.selected) return page;
         const keys = selected.endsWith(' AS k') ? `, ${joinedRows('k')}` : '';
@@ -337,18 +337,19 @@ export class RowListSql implements RowLists {
   /** What finds few enough rows. Fails with UnindexedListError. */
   async #seek(list: RowListShape): Promise<Seek> {
     const { relation } = this.#sql;
-    const seek = await findSeek(relation, list.where, (at, each) => this.#isFew(at, each, MAX_MATCHES));
+    const seek = await findSeek(relation, list.where, (at, each) => this.isFew(at, each, MAX_MATCHES));
     if (seek === undefined) throw new UnindexedListError(relation.name, wantedIndex(relation, list));
     return seek;
   }
 
-  async #isFew(relation: Relation, seek: Seek, limit: number): Promise<boolean> {
+  /** Whether a seek finds at most `limit` rows. */
+  async isFew(relation: Relation, seek: Seek, limit: number): Promise<boolean> {
     const { dialect } = this.#engine;
     const values: Bound[] = [];
     const shape = `few ${limit} ${relation.table} ${seekShape(seek, dialect, values)}`;
-    const text = this.#cached(shape, () => {
+    const text = this.cached(shape, () => {
       const found = foundBy(relation, seek, new ConditionWriter(dialect), {
-        selected: '1',
+        selected: () => '1',
         limit: limit + 1,
       });
       return `SELECT count(*) FROM ${found} AS few`;
@@ -362,7 +363,7 @@ export class RowListSql implements RowLists {
     const { relation } = this.#sql;
     const { seek, isWhole } = bestIndexed(relation, where);
     if (isWhole) return this.#count(where, seek, MAX_COUNTED);
-    const few = await findSeek(relation, where, (at, each) => this.#isFew(at, each, MAX_MATCHES));
+    const few = await findSeek(relation, where, (at, each) => this.isFew(at, each, MAX_MATCHES));
     return this.#count(where, few ?? seek, MAX_SCANNED);
   }
 
@@ -374,10 +375,10 @@ export class RowListSql implements RowLists {
     const rest = unsought(where, seek);
     const found = seekShape(seek, dialect, values);
     const shape = `count ${limit} ${relation.table} ${found} ${conditionShape(rest, dialect, values)}`;
-    const text = this.#cached(shape, () => {
+    const text = this.cached(shape, () => {
       const writer = new ConditionWriter(dialect);
       const from = foundBy(relation, seek, writer, {
-        ...(conjuncts(rest).length === 0 ? { selected: '1' } : {}),
+        ...(conjuncts(rest).length === 0 ? { selected: () => '1' } : {}),
         limit: limit + 1,
       });
       const condition = writer.write(rest, ROW);
@@ -407,7 +408,7 @@ export class RowListSql implements RowLists {
     const found = seek === undefined ? '' : seekShape(seek, dialect, values);
     const rest = seek === undefined ? where : unsought(where, seek);
     const rested = seek === undefined ? '' : conditionShape(rest, dialect, values);
-    const text = this.#cached(`removal ${table} ${asked} ${found} ${rested}`, () => {
+    const text = this.cached(`removal ${table} ${asked} ${found} ${rested}`, () => {
       const [outer, inner] = [new ConditionWriter(dialect), new ConditionWriter(dialect, first)];
       const key = (alias: string) => relation.key.map((column) => `${alias}.${name(column)}`).join(', ');
       // PostgreSQL tests the outer condition again if a row was changed meanwhile, but not the inner one.
@@ -429,12 +430,13 @@ export class RowListSql implements RowLists {
       if (target === undefined || reference?.onDelete !== 'restrict') continue;
       const any: Condition = { is: 'and', all: [] };
       const all: readonly Condition[] = [where, { is: 'some', ...target, condition: any }];
-      if (!(await this.#isFew(relation, { by: 'conditions', all }, 0))) found.push(inverse.relation);
+      if (!(await this.isFew(relation, { by: 'conditions', all }, 0))) found.push(inverse.relation);
     }
     return found;
   }
 
-  #cached(shape: string, write: () => string): string {
+  /** A text of a statement by its shape, written unless it is kept. */
+  cached(shape: string, write: () => string): string {
     const { statements } = this.#engine;
     const known = statements.get(shape);
     if (known !== undefined) return known;

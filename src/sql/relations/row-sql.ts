@@ -63,6 +63,8 @@ export interface RowDialect {
   /** How a unique index has a column whose texts are compared without the case of A to Z. */
   folded(column: string): string;
   greatest(...values: readonly string[]): string;
+  /** The sum of whole numbers or decimals with all digits: one text, or the sums of the high and the low 32 bits. */
+  sums(column: string): readonly string[];
 }
 
 /** Quotes the name of a table or column. */
@@ -109,6 +111,8 @@ export const SQLITE_ROWS: RowDialect = {
   no: '0',
   folded: (column) => `${column} COLLATE NOCASE`,
   greatest: (...values) => `max(${values.join(', ')})`,
+  // A sum of numbers of 64 bits could overflow.
+  sums: (column) => [`sum(${column} >> 32)`, `sum(${column} & 4294967295)`],
 };
 
 export const POSTGRES_ROWS: RowDialect = {
@@ -143,6 +147,7 @@ export const POSTGRES_ROWS: RowDialect = {
   no: 'false',
   folded: (column) => `lower(${column} COLLATE "C")`,
   greatest: (...values) => `greatest(${values.join(', ')})`,
+  sums: (column) => [`sum(${column})::text`],
 };
 
 /** What an insert does with a row that has the same values of a unique or of the key. */

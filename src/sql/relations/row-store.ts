@@ -19,10 +19,12 @@ import {
   TooManyRowsError,
 } from '../../relations/rows/rows.ts';
 import type { PutRule, RowTransactions, StoredRow } from '../../relations/rows/writes.ts';
+import type { RowAggregates } from '../../relations/selections/aggregates.ts';
 import type { IdempotencyKey, WriteCondition } from '../../relations/user.ts';
 import type { DatabaseUserStore } from '../../relations/user-stores.ts';
 import { storedKey } from '../inbox-sql.ts';
 import type { UserIndexOptions } from '../list-sql.ts';
+import { AggregateSql } from '../selections/aggregate-sql.ts';
 import { USER_QUERIES } from '../stores/user-queries.ts';
 import { comparable } from './row-checks.ts';
 import { type RowEngine, type Rows, UnitError } from './row-engine.ts';
@@ -82,6 +84,7 @@ class RelationRows implements RowStore {
   readonly sql: RowSql;
   readonly lists: RowListSql;
   readonly exports: RowExports;
+  readonly aggregates: RowAggregates;
   readonly #imports: RowImports;
   readonly transactions: RowTransactions;
   readonly #engine: RowEngine;
@@ -101,6 +104,7 @@ class RelationRows implements RowStore {
     this.sql = new RowSql(relation, engine.dialect);
     this.lists = new RowListSql(this.sql, engine, relations);
     this.exports = new RowTexts(this.sql, engine);
+    this.aggregates = new AggregateSql(this.sql, engine, this.lists);
     this.#imports = new RowImports({ sql: this.sql, target: (to) => all.get(to)?.sql }, engine);
     this.transactions = transactions;
     this.#engine = engine;

@@ -46,6 +46,13 @@ export interface ModelList {
   readonly before?: ModelRow;
 }
 
+/** What is shown of rows: columns, and rows of other relations within them. */
+export interface ModelSelection {
+  readonly columns: readonly string[];
+  /** By the name of a reference, inverse or many-to-many. */
+  readonly embeds: Readonly<Record<string, ModelSelection & Pick<ModelList, 'where' | 'sort' | 'limit'>>>;
+}
+
 /** All relations of a declaration over arrays: plainly what stores and doors do, at no speed. */
 export class Model {
   readonly changes: Change[] = [];
@@ -170,7 +177,91 @@ export class Model {
     return removed;
   }
 
-  list(name: string, { where = {}, sort = [], limit, after, before }: ModelList = {}): readonly ModelRow[] {
+  /** A row with the rows of other relations within it, as clients get it. */
+  show(name: string, row: ModelRow, { columns, embeds }: ModelSelection): Body {
+    const own = this.relation(name).columns.filter((each) => columns.includes(each.name));
+    const nested = Object.entries(embeds).map(([member, { where, sort, limit, ...selection }]) => {
+      const { to, rows, isOne } = this.#linked(name, row, member);
+      const list = { ...(where && { where }), ...(sort && { sort }), ...(limit !== undefined && { limit }) };
+      const all = this.#listed(to, rows, list).map((each) => this.show(to, each, selection));
+      return [member, isOne ? (all[0] ?? null) : all] as const;
+    });
+    return Object.fromEntries([...own.map((each) => [each.name, shownValue(each, row)] as const), ...nested]);
+  }
+
+  /** The rows behind a reference, an inverse or a many-to-many of a row. */
+  #linked(
+    name: string,
+    row: ModelRow,
+    member: string,
+  ): { readonly to: string; readonly rows: readonly ModelRow[]; readonly isOne: boolean } {
+    const { references, inverses, many } = this.relation(name);
+    const reference = references.find((each) => each.name === member);
+    if (reference !== undefined) {
+      const found = this.#referred(reference, row);
+      return { to: reference.to, rows: found === undefined ? [] : [found], isOne: true };
+    }
+    const behind = (relation: string, by: string) =>
+      this.#referring(name, row)
+        .filter(({ other, reference: back }) => other === relation && back.name === by)
+        .map(({ found }) => found);
+    const inverse = inverses.find((each) => each.name === member);
+    if (inverse !== undefined)
+      return { to: inverse.relation, rows: behind(inverse.relation, inverse.reference), isOne: false };
+    const connected = many.find((each) => each.name === member);
+    if (connected === undefined) throw new Error(`No member ${member} in ${name}`);
+    const { through, reference: back, other } = connected;
+    const onward = this.relation(through).references.find((each) => each.name === other);
+    if (onward === undefined) throw new Error(`No reference ${other} in ${through}`);
+    const rows = behind(through, back).map((each) => this.#referred(onward, each));
+    return { to: onward.to, rows: [...new Set(rows.filter((each) => each !== undefined))], isOne: false };
+  }
+
+  /** The groups of rows that meet a tree, with aggregates such as `sum(price)`, by the names of these. */
+  aggregate(
+    name: string,
+    where: Tree,
+    group: readonly string[],
+    aggregates: readonly (readonly [is: string, column: string])[],
+  ): readonly Body[] {
+    const { columns } = this.relation(name);
+    const columnOf = (column: string) => columns.find((each) => each.name === column) as Column;
+    const groups = Map.groupBy(this.list(name, { where, sort: group }), (row) =>
+      JSON.stringify(group.map((column) => comparable(columnOf(column), row[column] ?? null))),
+    );
+    if (group.length === 0 && groups.size === 0) groups.set('', []);
+    return [...groups.values()].map((rows) => {
+      const own = group.map((column) => {
+        const values = rows.map((row) => row[column] ?? null);
+        // Of texts that differ in the case of A to Z the first by its bytes.
+        const first = values.toSorted((a, b) =>
+          Buffer.compare(Buffer.from(String(a)), Buffer.from(String(b))),
+        )[0];
+        const value = columnOf(column).type.kind === 'text' ? first : values[0];
+        return [column, shownValue(columnOf(column), { [column]: value ?? null })] as const;
+      });
+      const results: Record<string, unknown> = {};
+      for (const [is, column] of aggregates) {
+        if (is === 'count') results.count = rows.length;
+        else {
+          const values = rows.map((row) => row[column] ?? null);
+          const members = (results[is] ?? {}) as Body;
+          results[is] = { ...members, [column]: aggregated(is, columnOf(column), values) };
+        }
+      }
+      return { ...Object.fromEntries(own), ...results };
+    });
+  }
+
+  list(name: string, list: ModelList = {}): readonly ModelRow[] {
+    return this.#listed(name, this.rows(name), list);
+  }
+
+  #listed(
+    name: string,
+    among: readonly ModelRow[],
+    { where = {}, sort = [], limit, after, before }: ModelList,
+  ): readonly ModelRow[] {
     const key = this.relation(name).key.filter((column) => !sort.some((each) => bare(each) === column));
     // In the direction of the column before it.
     const sign = sort.at(-1)?.startsWith('-') ? '-' : '';
@@ -184,7 +275,7 @@ export class Model {
       }
       return 0;
     };
-    const rows = this.rows(name)
+    const rows = among
       .filter((row) => this.holds(name, row, where))
       .toSorted(compare)
       .filter((row) => after === undefined || compare(row, after) > 0)
@@ -207,15 +298,8 @@ export class Model {
         const found = this.#referred(reference, row);
         return found !== undefined && this.holds(reference.to, found, given as Tree);
       }
-      const inverse = relation.inverses.find((each) => each.name === member);
-      if (inverse === undefined) throw new Error(`No member ${member} in ${name}`);
-      const all = this.#referring(name, row).filter(
-        ({ other, reference: back }) => other === inverse.relation && back.name === inverse.reference,
-      );
-      const meets =
-        (inside: unknown) =>
-        ({ found }: { readonly found: ModelRow }) =>
-          this.holds(inverse.relation, found, inside as Tree);
+      const { to, rows: all } = this.#linked(name, row, member);
+      const meets = (inside: unknown) => (found: ModelRow) => this.holds(to, found, inside as Tree);
       return Object.entries(given as Tree).every(([quantifier, inside]) => {
         if (quantifier === 'some') return all.some(meets(inside));
         return quantifier === 'none' ? !all.some(meets(inside)) : all.every(meets(inside));
@@ -303,6 +387,55 @@ export class Model {
   #agree(name: string, columns: readonly string[], a: ModelRow, b: ModelRow): boolean {
     return columns.every((column) => equal(this.#codec(name, column), a[column], b[column]));
   }
+}
+
+/** The value of a column as a client gets it. */
+export function shownValue({ name, type }: Column, row: ModelRow): unknown {
+  const value = row[name] ?? null;
+  return value === null ? null : JSON.parse(codecOf(type).format(value));
+}
+
+/** A value as a text that is the same for equal values. */
+function comparable({ type }: Column, value: Value): string {
+  if (value === null) return 'null';
+  const text = codecOf(type).formatText(value);
+  return `=${type.kind === 'text' && type.fold ? folded(text) : text}`;
+}
+
+/** The digits that an average has more than its column. */
+const MORE_DIGITS = 6;
+
+/** An aggregate of the values of a column as a client gets it. */
+function aggregated(is: string, column: Column, given: readonly Value[]): unknown {
+  const { type } = column;
+  const values = given.filter((value) => value !== null);
+  if (is === 'countDistinct') return new Set(values.map((value) => comparable(column, value))).size;
+  if (values.length === 0) return null;
+  if (is === 'min' || is === 'max') {
+    const { compare, format } = codecOf(type.kind === 'text' ? { ...type, fold: false } : type);
+    const sorted = values.toSorted(compare);
+    return JSON.parse(format(sorted.at(is === 'min' ? 0 : -1) as NonNullable<Value>));
+  }
+  if (type.kind === 'number') {
+    const sum = values.reduce<number>((total, value) => total + Number(value), 0);
+    return is === 'sum' ? sum : sum / values.length;
+  }
+  const scale = type.kind === 'decimal' ? type.scale : 0;
+  const sum = values.reduce<bigint>((total, value) => total + BigInt(String(value).replace('.', '')), 0n);
+  if (is === 'sum')
+    return type.kind === 'integer' || type.kind === 'serial' ? Number(sum) : decimal(sum, scale);
+  const [numerator, count] = [sum * 10n ** BigInt(MORE_DIGITS), BigInt(values.length)];
+  const [quotient, rest] = [numerator / count, numerator % count];
+  const isUp = 2n * (rest < 0n ? -rest : rest) >= count;
+  return decimal(isUp ? quotient + (sum < 0n ? -1n : 1n) : quotient, scale + MORE_DIGITS);
+}
+
+function decimal(value: bigint, scale: number): string {
+  const digits = String(value)
+    .replace('-', '')
+    .padStart(scale + 1, '0');
+  const point = scale === 0 ? digits : `${digits.slice(0, -scale)}.${digits.slice(-scale)}`;
+  return `${value < 0n ? '-' : ''}${point}`;
 }
 
 const bare = (sorted: string) => sorted.replace(/^-/, '');

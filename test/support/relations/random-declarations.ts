@@ -126,7 +126,18 @@ function relationOf(all: readonly Parts[], at: number, hasUsers: boolean): Relat
     ...(typeof key === 'object' ? { key: isComposite(at) ? ['n', 'k'] : ['k'] } : {}),
     ...(isIndexed && indexed.length > 0 ? { indexes: [indexed] } : {}),
     changes,
+    many: manyOf(all, at, hasUsers),
   };
+}
+
+/** What is connected with a relation by others that refer to it first. */
+function manyOf(all: readonly Parts[], at: number, hasUsers: boolean): NonNullable<RelationData['many']> {
+  const found = all.flatMap(({ references: [first, second] }, place) => {
+    const isOurs = first !== undefined && first.to % all.length === at && !(first.isToUsers && hasUsers);
+    const through = NAMES[place] ?? '';
+    return isOurs && second !== undefined ? [[`m${place}`, { through, from: 'r0', to: 'r1' }] as const] : [];
+  });
+  return Object.fromEntries(found);
 }
 
 function read(data: RelationsData): RandomDeclaration {

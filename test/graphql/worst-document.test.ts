@@ -24,7 +24,8 @@ const KNOWN = [
 ];
 
 async function post(url: string, query: string): Promise<string> {
-  const headers = { 'content-type': 'application/json' };
+  // A kept connection may be closed just when a request is sent, if this process stands still for seconds.
+  const headers = { 'content-type': 'application/json', connection: 'close' };
   const reply = await fetch(url, { method: 'POST', headers, body: JSON.stringify({ query }) });
   return reply.text();
 }

@@ -16,7 +16,7 @@ export interface FastRouter<Route> {
   answer(connection: FastConnection<Route>, request: PlainRequest, route: Route, chunk: Buffer): void;
 }
 
-/** A request whose body is incomplete. */
+/** A request with an incomplete body. */
 interface Begun {
   readonly request: PlainRequest;
   /** Sized for the complete request. */

@@ -19,7 +19,7 @@ interface Handshake {
   readonly since: number;
 }
 
-/** The connections of a server whose TLS handshake is in progress. */
+/** The connections of a server during their TLS handshakes. */
 export class Handshakes {
   /** By the client's address and port, oldest first. */
   readonly #open = new Map<string, Handshake>();

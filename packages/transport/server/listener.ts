@@ -60,7 +60,7 @@ export interface ListenerOptions extends ListenerAddress {
   readonly maxConnectionsPerAddress?: number | undefined;
   /** The TLS certificate; default plain HTTP. */
   readonly certificate?: LiveCertificate | undefined;
-  /** Called for each client whose certificate is refused. */
+  /** Called for each refused client certificate. */
   readonly onRefusedCertificate?: ((refused: RefusedCertificate) => void) | undefined;
   /** Records requests as spans; default none. */
   readonly tracing?: RequestTracing | undefined;

@@ -59,7 +59,7 @@ const pairsOf = ({ columns, targetColumns }: Reference): Pairs =>
 
 const flipped = (pairs: Pairs): Pairs => pairs.map(([here, there]) => [there, here]);
 
-/** The relations that a many-to-many of a relation leads to; undefined if there is none. */
+/** The relations that a many-to-many of a relation leads to, or undefined. */
 export function manyOf(relations: Relations, from: Relation, name: string): ManyTarget | undefined {
   const many = from.many.find((each) => each.name === name);
   const through = many && relations.get(many.through);

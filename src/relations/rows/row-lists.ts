@@ -81,7 +81,7 @@ export class CountLimitError extends Error {
 export interface RowLists {
   /** Fails with UnindexedListError, and with SelectionLimitError. */
   page(request: RowPageRequest): MaybePromise<RowPage>;
-  /** The JSON of the row with a key; undefined if there is none. Fails with SelectionLimitError. */
+  /** The JSON of the row with a key, or undefined. Fails with SelectionLimitError. */
   read(key: readonly Value[], selection: Selection): MaybePromise<string | undefined>;
   /** The number of rows that meet a condition. Fails with UnindexedListError or CountLimitError. */
   count(where: Condition): Promise<number>;

@@ -118,7 +118,7 @@ export class NestedCreates {
       const given = members[name];
       const tree = given === null ? undefined : this.#row(to, given, pointer, level, new Map());
       if (tree === undefined) {
-        // Null is no row, as in the JSON of a read.
+        // Null stands for a missing row, as in the JSON of a read.
         for (const column of columns)
           if (given === null) own[column] = null;
           else values.set(column, null);

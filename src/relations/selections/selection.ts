@@ -58,7 +58,7 @@ export interface Link {
   readonly through: { readonly relation: Relation; readonly on: Link['on'] } | undefined;
 }
 
-/** The link of a reference, an inverse or a many-to-many of a relation; undefined if there is none. */
+/** The link of a reference, an inverse or a many-to-many of a relation, or undefined. */
 export function linkOf(relations: Relations, from: Relation, name: string): Link | undefined {
   const target = targetOf(relations, from, name);
   if (target !== undefined) return { ...target, through: undefined };

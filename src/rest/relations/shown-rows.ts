@@ -57,7 +57,7 @@ export class ShownRows {
   }
 }
 
-/** Requires the scopes to read the relations whose rows are embedded. Throws HttpProblem. */
+/** Requires the scopes to read the embedded relations. Throws HttpProblem. */
 export function authorizeSelection(
   policy: AccessPolicy | undefined,
   ctx: RequestContext,

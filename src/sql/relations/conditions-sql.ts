@@ -2,7 +2,7 @@ import { folded } from '../../core/text.ts';
 import type { Column, Relation } from '../../relations/relation.ts';
 import type { Condition } from '../../relations/rows/conditions.ts';
 import type { RowOrder } from '../../relations/rows/orders.ts';
-import type { RowSelection } from '../../relations/rows/row-lists.ts';
+import { type RowSelection, UnindexedListError } from '../../relations/rows/row-lists.ts';
 import { type Bound, name, type RowDialect } from './row-sql.ts';
 
 /** The last code point of Unicode: no text with a prefix sorts after the prefix followed by it. */
@@ -341,8 +341,14 @@ export function wantedIndex(relation: Relation, { where, order }: RowSelection):
   return isThere && !isWalk({ ...relation, indexes: [...indexes, wanted] }, { where, order }) ? [] : wanted;
 }
 
+/** Throws UnindexedListError if a condition on the rows behind an inverse would look at all rows of its relation. */
+export function requireIndexes(where: Condition): void {
+  const index = missingIndex(where);
+  if (index !== undefined) throw new UnindexedListError(index.relation.name, index.columns);
+}
+
 /** The index without which a condition on the rows behind an inverse would look at all rows of its relation. */
-export function missingIndex(
+function missingIndex(
   condition: Condition,
 ): { readonly relation: Relation; readonly columns: readonly string[] } | undefined {
   switch (condition.is) {
@@ -364,5 +370,22 @@ export function missingIndex(
     }
     default:
       return undefined;
+  }
+}
+
+/** Whether a condition asks for rows of other relations. */
+export function crosses(condition: Condition): boolean {
+  switch (condition.is) {
+    case 'some':
+    case 'none':
+    case 'every':
+      return true;
+    case 'and':
+    case 'or':
+      return condition.all.some(crosses);
+    case 'not':
+      return crosses(condition.condition);
+    default:
+      return false;
   }
 }

@@ -19,11 +19,12 @@ import {
   ConditionWriter,
   conditionShape,
   conjuncts,
+  crosses,
   findSeek,
   foundBy,
   isWalk,
   MAX_MATCHES,
-  missingIndex,
+  requireIndexes,
   type Seek,
   seekShape,
   unsought,
@@ -50,23 +51,6 @@ export interface ListEngine {
   read(statement: BoundText, isLong?: boolean): MaybePromise<readonly (readonly unknown[])[]>;
   /** Reads a page with nested rows in one snapshot; a long one does not keep others waiting. */
   levels(plan: PagePlan, isLong: boolean): MaybePromise<RowPage>;
-}
-
-/** Whether a condition asks for rows of other relations. */
-function crosses(condition: Condition): boolean {
-  switch (condition.is) {
-    case 'some':
-    case 'none':
-    case 'every':
-      return true;
-    case 'and':
-    case 'or':
-      return condition.all.some(crosses);
-    case 'not':
-      return crosses(condition.condition);
-    default:
-      return false;
-  }
 }
 
 /** The texts of statements, bounded in bytes. */
@@ -451,11 +435,6 @@ function orderShape(order: RowListShape['order']): string {
 }
 
 const sum = (numbers: readonly number[]) => numbers.reduce((total, each) => total + each, 0);
-
-function requireIndexes(where: Condition): void {
-  const index = missingIndex(where);
-  if (index !== undefined) throw new UnindexedListError(index.relation.name, index.columns);
-}
 
 /** The page that a statement has packed. */
 function unpack(list: List, packed: readonly unknown[] = [], limit: number, backwards: boolean): RowPage {

@@ -5,7 +5,7 @@ import type { Column } from '../../relations/relation.ts';
 import type { ExportPage, RowExport, RowExports } from '../../relations/rows/row-exports.ts';
 import { UnindexedListError } from '../../relations/rows/row-lists.ts';
 import type { RowKey } from '../../relations/rows/rows.ts';
-import { ConditionWriter, conditionShape, missingIndex } from './conditions-sql.ts';
+import { ConditionWriter, conditionShape, requireIndexes } from './conditions-sql.ts';
 import type { RowEngine } from './row-engine.ts';
 import { type Bound, name, type RowSql } from './row-sql.ts';
 
@@ -42,8 +42,7 @@ export class RowTexts implements RowExports {
 
   page(selection: RowExport, { after, upTo }: Parameters<RowExports['page']>[1]): MaybePromise<ExportPage> {
     const { where, format, fields } = selection;
-    const index = missingIndex(where);
-    if (index !== undefined) throw new UnindexedListError(index.relation.name, index.columns);
+    requireIndexes(where);
     const values: Bound[] = [];
     const isFirst = after === undefined;
     const shape = `${format} ${fields?.join() ?? '*'} ${isFirst} ${conditionShape(where, this.#engine.dialect, values)}`;

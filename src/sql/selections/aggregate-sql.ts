@@ -18,7 +18,7 @@ import {
   findSeek,
   foundBy,
   MAX_MATCHES,
-  missingIndex,
+  requireIndexes,
   type Seek,
   seekShape,
   unsought,
@@ -68,8 +68,7 @@ export class AggregateSql implements RowAggregates {
 
   /** What finds the rows to look at. */
   async #seek(where: Condition): Promise<Seek> {
-    const missing = missingIndex(where);
-    if (missing !== undefined) throw new UnindexedListError(missing.relation.name, missing.columns);
+    requireIndexes(where);
     const { relation } = this.#sql;
     const isFew = (at: Relation, each: Seek) => this.#lists.isFew(at, each, MAX_MATCHES);
     const few = conjuncts(where).length === 0 ? undefined : await findSeek(relation, where, isFew);

@@ -3,7 +3,6 @@ import { type MaybePromise, whenReady } from '../../core/scheduler.ts';
 import { PAGE_BYTES, PageRows } from '../../relations/lists.ts';
 import type { Column } from '../../relations/relation.ts';
 import type { ExportPage, RowExport, RowExports } from '../../relations/rows/row-exports.ts';
-import { UnindexedListError } from '../../relations/rows/row-lists.ts';
 import type { RowKey } from '../../relations/rows/rows.ts';
 import { ConditionWriter, conditionShape, requireIndexes } from './conditions-sql.ts';
 import type { RowEngine } from './row-engine.ts';

@@ -1,7 +1,6 @@
 import { codecOf } from '../../relations/codecs.ts';
 import type { Column, Relation, Value } from '../../relations/relation.ts';
 import type { Condition } from '../../relations/rows/conditions.ts';
-import { UnindexedListError } from '../../relations/rows/row-lists.ts';
 import {
   AGGREGATE_LIMITS,
   type Aggregate,

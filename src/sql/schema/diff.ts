@@ -257,7 +257,15 @@ function keyChanges(
 
 const isSame = (a: unknown, b: unknown) => JSON.stringify(a) === JSON.stringify(b);
 
-function checkChanges({ checks, columns }: DeclaredTable, current: Table): readonly Change[] {
+/** Whether a column stays as it is, but for its bounds. */
+function keepsType(name: string, current: Table, { columns }: DeclaredTable): boolean {
+  const from = current.columns.find((each) => each.name === name);
+  const to = columns.find((each) => each.name === name);
+  return from !== undefined && to !== undefined && !isRetyped(from, to);
+}
+
+function checkChanges(table: DeclaredTable, current: Table): readonly Change[] {
+  const { checks, columns } = table;
   const matches = (a: Check, b: Check) => a.column === b.column && a.tag === b.tag;
   const added = checks.filter((check) => !current.checks.some((each) => matches(each, check)));
   const isDeclared = (name: string) => columns.some((column) => column.name === name);
@@ -274,14 +282,12 @@ function checkChanges({ checks, columns }: DeclaredTable, current: Table): reado
       return from === undefined ? [] : [[check, from] as const];
     }),
   );
-  const isKept = (name: string) => {
-    const [from, to] = [current.columns, columns].map((all) => all.find((each) => each.name === name));
-    return from !== undefined && to !== undefined && !isRetyped(from, to);
-  };
   // The old check stays until all rows meet the new one, unless it is in the way of another type.
   const narrowed = new Map(
     added.flatMap((check) => {
-      const from = dropped.find((each) => each.column === check.column && isKept(check.column));
+      const from = dropped.find(
+        (each) => each.column === check.column && keepsType(check.column, current, table),
+      );
       return from === undefined || widened.has(check) ? [] : [[check, from] as const];
     }),
   );
@@ -324,9 +330,11 @@ function indexChanges(
         : { is: 'rename index', from: former.name, to: index.name },
     );
   }
-  // Another index, or a new table, may need the name.
-  const isInTheWay = ({ name }: Index) =>
-    formerName !== table.name || table.indexes.some((index) => index.name === name);
+  // Another index, or a new table, may need the name; PostgreSQL refuses types without a collation in an index with one.
+  const isInTheWay = ({ name, columns }: Index) =>
+    formerName !== table.name ||
+    table.indexes.some((index) => index.name === name) ||
+    columns.some((column) => column.fold && !keepsType(column.name, current, table));
   return [
     ...stale.map((index) => ({ is: isInTheWay(index) ? 'drop index' : 'drop index late', index }) as const),
     ...changes,

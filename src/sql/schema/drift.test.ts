@@ -146,7 +146,8 @@ for (const [engine, open] of Object.entries(bareEngines)) {
         }),
         { numRuns },
       );
-      assert.ok(made > numRuns / 6 && kept > numRuns, `${made} of ${numRuns}, ${kept} values`);
+      // About three of ten are made; by chance never so few.
+      assert.ok(made > numRuns / 15 && kept > numRuns, `${made} of ${numRuns}, ${kept} values`);
     });
 
     test('what was changed by hand is seen and mended, and what was added stays', async () => {

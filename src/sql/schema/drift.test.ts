@@ -150,6 +150,21 @@ for (const [engine, open] of Object.entries(bareEngines)) {
       assert.ok(made > numRuns / 15 && kept > numRuns, `${made} of ${numRuns}, ${kept} values`);
     });
 
+    test('a number of 64 bits that is too large for a double is refused by its row', async () => {
+      await using db = await open();
+      const session = sessionOn(db);
+      const numbers = (kind: 'bigint' | 'number') =>
+        relation('numbers', [column('id', serial), column('big', { kind }, { nullable: true })]);
+      await migrateRelations(session, [numbers('bigint')], all);
+      await db.run('INSERT INTO numbers (big) VALUES (9007199254740992), (-9223372036854775808), (NULL)');
+      await assert.rejects(async () => migrateRelations(session, [numbers('number')], all), {
+        message: /because of 1 row whose big would change as a number, by id: 2\./,
+      });
+      await db.run('DELETE FROM numbers WHERE id = 2');
+      await migrateRelations(session, [numbers('number')], all);
+      assert.deepEqual(await db.rows('SELECT big FROM numbers WHERE id = 1'), [[9007199254740992]]);
+    });
+
     test('what was changed by hand is seen and mended, and what was added stays', async () => {
       await using db = await open();
       const session = sessionOn(db);

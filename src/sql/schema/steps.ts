@@ -231,7 +231,7 @@ export function conversion(engine: Engine, from: Column, to: DeclaredColumn): Co
   if (isWhole(from.kind) && to.kind === 'number')
     return {
       expression: isSqlite ? `CAST(${value} AS REAL)` : `${value}::double precision`,
-      loses: `abs(${value}) > 9007199254740992`,
+      loses: `${value} NOT BETWEEN -9007199254740992 AND 9007199254740992`,
     };
   return from.kind === to.kind ? { expression: value } : undefined;
 }

@@ -38,8 +38,8 @@ export interface RelationListOptions {
   readonly relations: Relations;
   /** Asked for the scopes of embedded rows; undefined if the door is open. */
   readonly policy: AccessPolicy | undefined;
-  /** The body of a page, given the array of its rows. Default: the array. */
-  readonly frame?: (rows: string) => string;
+  /** What stands around the array of rows in the body of a page. */
+  readonly frame?: readonly [before: string, behind: string];
   /** The lists that requests asked for lately, by relation and query; bounded in bytes. */
   readonly lists: GenerationalCache<AskedList>;
   readonly cursors: RowCursors;
@@ -95,31 +95,39 @@ class RelationList {
 
   /** GET /books */
   answer(ctx: RequestContext): MaybePromise<Reply> {
-    if (ctx.query.aggregate !== undefined) return this.#aggregates(ctx);
+    if (ctx.query.aggregate !== undefined || ctx.query.group !== undefined) return this.#aggregates(ctx);
     const prefers = ctx.headers.prefer === undefined ? undefined : preferences(ctx);
     const isLenient = prefers?.get('handling') === 'lenient';
     const [list, cursor] = this.#listOf(ctx, isLenient);
     authorizeSelection(this.#options.policy, ctx, list.asked.selection);
     const { cursorKey, cursors } = this.#options;
-    const frame = ({ json: rows }: RowPage) => this.#options.frame?.(`[${rows}]`) ?? `[${rows}]`;
     return whenReady(cursorKey(), (key) => {
       const at = cursor === undefined ? undefined : cursors.read(key, list.name, cursor);
       return whenReady(this.#page(list, at), (page) => {
         const link = this.#links(key, list, at, page);
-        if (prefers?.get('count') !== 'exact') return digestedReply(ctx, frame(page), link);
+        if (prefers?.get('count') !== 'exact')
+          return digestedReply(ctx, this.#body(page), link, undefined, page.large?.digest);
         const counted = explained(() => this.#store.lists.count(list.asked.where));
-        return whenReady(counted, (total) => digestedReply(ctx, frame(page), link, total));
+        return whenReady(counted, (total) =>
+          digestedReply(ctx, this.#body(page), link, total, page.large?.digest),
+        );
       });
     });
   }
 
+  #body(page: RowPage): string | Buffer {
+    const [before, behind] = this.#options.frame ?? ['', ''];
+    if (page.large === undefined) return `${before}[${page.json}]${behind}`;
+    return Buffer.concat([Buffer.from(`${before}[`), page.large.bytes, Buffer.from(`]${behind}`)]);
+  }
+
   /** GET /books?aggregate=count,sum(price)&group=author_id */
   async #aggregates(ctx: RequestContext): Promise<Reply> {
-    const { relations, frame = (rows: string) => rows } = this.#options;
+    const { relations, frame: [before, behind] = ['', ''] } = this.#options;
     const { relation, aggregates } = this.#store;
     const asked = readAggregation(relations, relation, ctx.query);
     const rows = await explained(() => aggregates.read(asked));
-    return digestedReply(ctx, frame(aggregateJson(asked, rows)));
+    return digestedReply(ctx, before + aggregateJson(asked, rows) + behind);
   }
 
   /** The list that a request asks for, and the cursor of the page. Throws HttpProblem. */
@@ -202,10 +210,16 @@ function sortReader({ column }: RowOrder): SortReader {
   };
 }
 
-/** A reply whose tag is a digest of what it shows, for a page with its links and the number of rows. */
-export function digestedReply(ctx: RequestContext, body: string, link = '', total?: number): Reply {
+/** A reply with a digest of what it shows as its tag, for a page with its links and the number of rows. */
+export function digestedReply(
+  ctx: RequestContext,
+  body: string | Buffer,
+  link = '',
+  total?: number,
+  digest = hash('sha1', body, 'base64url'),
+): Reply {
   const around = `${link.includes('"next"') ? 'n' : ''}${link.includes('"prev"') ? 'p' : ''}${total ?? ''}`;
-  const etag = `"${hash('sha1', body, 'base64url')}${around === '' ? '' : `.${around}`}"`;
+  const etag = `"${digest}${around === '' ? '' : `.${around}`}"`;
   if (ctx.headers['if-none-match'] !== undefined) {
     const known = notModified(ctx, { etag, changed: 0 });
     if (known !== undefined) return known;

@@ -66,7 +66,7 @@ export function withColumns(
   const added = columns.map(({ name }) => name).filter((name) => !USER_COLUMNS.includes(name));
   const names = new Set([...added, ...[...references, ...inverses].map(({ name }) => name)]);
   const users = new UserColumns(rows, new Set(added), options);
-  const page = listOf(rows, { ...options, frame: data });
+  const page = listOf(rows, { ...options, frame: FRAME });
   const exportRows = exporterOf(rows, options.relations);
   const importRows = added.length === 0 ? undefined : userImporter(rows, options);
   const either = <E extends Endpoint>(
@@ -92,6 +92,10 @@ export function withColumns(
   };
 }
 
+const [before = '', behind = ''] = data('|').split('|');
+/** What the contract writes around the users of a page. */
+const FRAME = [before, behind] as const;
+
 /** POST /users with many users, one per line. */
 function userImporter(rows: RowStore, { users, ...limits }: UserColumnOptions) {
   const target = userRowImports(rows);
@@ -114,7 +118,7 @@ function isNamed(ctx: RequestContext, names: ReadonlySet<string>): boolean {
     fieldsName(fields, names) ||
     fieldsName(sort, names) ||
     Object.keys(ctx.query).some(
-      (name) => name === 'where' || name === 'aggregate' || names.has(firstOf(name)),
+      (name) => ['where', 'aggregate', 'group'].includes(name) || names.has(firstOf(name)),
     )
   );
 }

@@ -40,8 +40,10 @@ export interface RowPageRequest {
 
 /** Rows of a list, always in its order. */
 export interface RowPage {
-  /** JSON objects with commas between. */
+  /** JSON objects with commas between; made when it is first read if there is `large`. */
   readonly json: string;
+  /** The same in UTF-8 with its digest, of a page with nested rows that is so large that its text is not made. */
+  readonly large?: { readonly bytes: Uint8Array; readonly digest: string };
   readonly count: number;
   /** The values by which the first and the last row are sorted; undefined for a page without rows. */
   readonly first: readonly Value[] | undefined;

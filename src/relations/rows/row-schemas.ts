@@ -1,6 +1,6 @@
 import { listOf, named, object, type Schema, text } from '../../http/openapi.ts';
 import { codecOf } from '../codecs.ts';
-import { type Column, type ColumnType, type Relation, USER_COLUMNS, type Value } from '../relation.ts';
+import { type Column, type ColumnType, type Relation, USER_COLUMNS, USERS, type Value } from '../relation.ts';
 import type { Relations } from './conditions.ts';
 import { RowFormat } from './rows.ts';
 
@@ -13,6 +13,8 @@ export interface RowSchemas {
   readonly schemas: Readonly<Record<string, Schema>>;
   /** A row as it is read, with all of its columns or those that were asked for. */
   readonly shown: Schema;
+  /** A group of rows with aggregates. */
+  readonly group: Schema;
   /** A row as it is written and returned. */
   readonly whole: Schema;
   /** A new row. */
@@ -46,6 +48,8 @@ export function rowSchemas(relations: Relations, relation: Relation): RowSchemas
     );
   const own = columns.find((each) => !key.includes(each.name) && referenceOf(relation, each) === undefined);
   const required = columns.filter(isRequired).map((column) => column.name);
+  const referring = relation.references.filter(({ to }) => to !== USERS).flatMap((each) => each.columns);
+  const needed = required.filter((each) => !referring.includes(each));
   const rest = required.filter((each) => !key.includes(each));
   const withRequired = (schema: Schema, names: readonly string[]) =>
     names.length === 0 ? schema : { allOf: [schema], required: names };
@@ -54,12 +58,20 @@ export function rowSchemas(relations: Relations, relation: Relation): RowSchemas
     whole: `${name}.Row`,
     created: `${name}.NewRow`,
     patch: `${name}.Patch`,
+    group: `${name}.Group`,
   };
   return {
     schemas: {
+      [parts.group]: {
+        type: 'object',
+        description: 'The columns of `group`, and a member for each function of `aggregate`.',
+      },
       [parts.shown]: {
-        ...object(membersOf(columns, (column) => nullable(column, stored(column.type)))),
-        description: `Columns of ${name}: all of them, or those that \`fields\` names.`,
+        ...object({
+          ...membersOf(columns, (column) => nullable(column, stored(column.type))),
+          ...embeddedMembers(relations, relation),
+        }),
+        description: `Columns of ${name}: all of them, or those that \`fields\` names, with the rows that it embeds.`,
         examples: [row],
       },
       [parts.whole]: {
@@ -70,14 +82,15 @@ export function rowSchemas(relations: Relations, relation: Relation): RowSchemas
         description: `A row of ${name}.`,
       },
       [parts.created]: {
-        ...object(
-          membersOf(
+        ...object({
+          ...membersOf(
             columns.filter((column) => !isAssigned(column)),
             (column) => defaulted(column, nullable(column, given(column.type))),
           ),
-        ),
-        ...(required.length === 0 ? {} : { required }),
-        description: `A new row of ${name}.`,
+          ...createdMembers(relation),
+        }),
+        ...(needed.length === 0 ? {} : { required: needed }),
+        description: `A new row of ${name}${needed.length === required.length ? '' : ', which needs the columns of a reference or its row'}.`,
         additionalProperties: false,
         examples: [without(isAssigned)],
       },
@@ -89,6 +102,7 @@ export function rowSchemas(relations: Relations, relation: Relation): RowSchemas
       },
     },
     shown: named(parts.shown),
+    group: named(parts.group),
     whole: named(parts.whole),
     created: named(parts.created),
     example: without(isAssigned),
@@ -115,6 +129,36 @@ export function addedMembers({ columns }: Relation) {
     written: members((column) => defaulted(column, nullable(column, given(column.type)))),
     changed: members((column) => nullable(column, given(column.type))),
   };
+}
+
+/** The rows of other relations that a reply may have within a row. */
+function embeddedMembers(relations: Relations, { references, inverses, many }: Relation) {
+  const rowOf = (to: string): Schema => (to === USERS ? { type: 'object' } : named(`${to}.Fields`));
+  const connected = many.flatMap(({ name, through, other }) => {
+    const onward = relations.get(through)?.references.find((each) => each.name === other);
+    return onward === undefined ? [] : [[`${name}?`, listOf(rowOf(onward.to))] as const];
+  });
+  return Object.fromEntries([
+    ...references.map(({ name, to }) => [`${name}?`, { anyOf: [rowOf(to), { type: 'null' }] }] as const),
+    ...inverses.map(({ name, relation }) => [`${name}?`, listOf(rowOf(relation))] as const),
+    ...connected,
+  ]);
+}
+
+/** The new rows of other relations that may stand within a new row. */
+function createdMembers({ references, inverses }: Relation) {
+  const about = (to: string, columns: string) => ({
+    type: 'object',
+    description: `A new row of ${to}, ${columns}.`,
+  });
+  return Object.fromEntries([
+    ...references
+      .filter(({ to }) => to !== USERS)
+      .map(({ name, to, columns }) => [`${name}?`, about(to, `instead of ${columns.join(', ')}`)] as const),
+    ...inverses.map(({ name, relation }) => {
+      return [`${name}?`, listOf(about(relation, 'without the columns that refer to this row'))] as const;
+    }),
+  ]);
 }
 
 /** A row, or an array of rows. */

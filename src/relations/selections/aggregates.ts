@@ -70,7 +70,7 @@ const FUNCTIONS: readonly AggregateFunction[] = ['count', 'countDistinct', 'sum'
 /** Parameters of pages, which groups do not have. */
 const PAGING: readonly string[] = ['limit', 'cursor', 'sort', 'fields'];
 
-/** Reads `aggregate=count,sum(price)` with `group` and filters. Throws HttpProblem. */
+/** Reads `aggregate=count,sum(price)` and `group` with filters; either may be absent. Throws HttpProblem. */
 export function readAggregation(
   relations: Relations,
   relation: Relation,
@@ -116,7 +116,7 @@ function readGroup(relation: Relation, text: string): readonly Column[] {
 
 function readAggregates(relation: Relation, text: string): readonly Aggregate[] {
   const found: Aggregate[] = [];
-  // A term is a function, perhaps with columns in parentheses; what is between two terms is a comma.
+  // Terms are functions, perhaps with columns in parentheses.
   for (const term of text.match(/[^,()]*(?:\([^()]*\)?)?[^,]*/g)?.filter((each) => each !== '') ?? []) {
     const [, name = '', columns] = /^(\w+)(?:\(([^()]*)\))?$/.exec(term) ?? [];
     const is = FUNCTIONS.find((each) => each === name);

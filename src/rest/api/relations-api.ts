@@ -4,9 +4,6 @@ import type { AccessPolicy } from '../../access/policy.ts';
 import type { ErrorCode } from '../../core/error-codes.ts';
 import {
   type ApiOperation,
-  type ApiParameter,
-  type ApiReference,
-  type ApiReply,
   type DoorApi,
   listOf,
   mapOf,
@@ -18,25 +15,28 @@ import {
   type Schema,
   text,
 } from '../../http/openapi.ts';
-import { LIMIT } from '../../relations/lists.ts';
 import { type Relation, USER_COLUMNS } from '../../relations/relation.ts';
 import type { Relations } from '../../relations/rows/conditions.ts';
 import { addedMembers, oneOrMany, type RowSchemas, rowSchemas } from '../../relations/rows/row-schemas.ts';
 import { RowFormat } from '../../relations/rows/rows.ts';
 import { JSON_TYPE } from '../messages.ts';
 import {
-  BODY,
-  CONDITION,
-  CSV,
-  header,
-  IMPORT_REFUSALS,
-  json,
-  KEY,
-  LAST_EVENT,
-  NDJSON,
-  prefer,
-  STORE,
-} from './rest-api.ts';
+  APPLIED,
+  aboutFilters,
+  aggregateParameters,
+  CREATED,
+  ETAG,
+  HEADERS,
+  headerOf,
+  MINIMAL,
+  otherFilters,
+  PARAMETERS,
+  ROW_EMBEDS,
+  ROW_FILTERS,
+  shared,
+  shownParameters,
+} from './relation-parameters.ts';
+import { BODY, CONDITION, CSV, IMPORT_REFUSALS, json, KEY, LAST_EVENT, NDJSON, STORE } from './rest-api.ts';
 
 interface RelationsApiOptions {
   /** The prefix of the paths that clients see. */
@@ -61,7 +61,7 @@ export function relationsApi(
       about: `The rows of ${name}.`,
       refusal: { type: PROBLEM_TYPE, schema: named('RowProblem') },
       ...(policy !== undefined && accessApi(policy, name)),
-      schemas: { RowProblem: ROW_PROBLEM, RowFilters: ROW_FILTERS, ...rows.schemas },
+      schemas: { RowProblem: ROW_PROBLEM, RowFilters: ROW_FILTERS, RowEmbeds: ROW_EMBEDS, ...rows.schemas },
       parameters: PARAMETERS,
       headers: HEADERS,
       paths: {
@@ -213,87 +213,6 @@ const REPORT_CONTENT: Readonly<Record<string, Schema>> = {
   ),
 };
 
-const ROW_FILTERS = {
-  type: 'object',
-  propertyNames: { pattern: '^\\w+(\\.\\w+){0,5}(:(not|lt|lte|gt|gte|prefix|contains|null))?$' },
-  additionalProperties: { type: 'string' },
-  description: 'Filters of a list by their names.',
-};
-
-/** The parameters of all relations. */
-const PARAMETERS = {
-  RowLimit: queryParameter('limit', 'Rows per page.', {
-    type: 'integer',
-    minimum: 1,
-    maximum: LIMIT.max,
-    default: LIMIT.default,
-  }),
-  RowCursor: queryParameter('cursor', 'The start of the page, from a `Link` of a neighbouring page.', {
-    type: 'string',
-  }),
-  RowWhere: queryParameter(
-    'where',
-    'A condition as JSON: an object of columns with values or tests (`eq`, `ne`, `in`, `lt`, `lte`, `gt`, `gte`, `prefix`, `contains`, `isNull`), of references with conditions, of inverses with `some`, `none` or `every`, and of `and`, `or` and `not`.',
-    { type: 'string' },
-  ),
-  RowListPrefer: prefer(
-    '`count=exact` for `X-Total-Count`; `handling=lenient` ignores wrong parameters.',
-    'count=exact',
-  ),
-  RowWritePrefer: prefer('`return=minimal` leaves the row out of the reply.', 'return=minimal'),
-  RowCreatePrefer: prefer(
-    '`return=minimal` leaves the rows out of the reply. An upsert merges the columns that came (`resolution=merge`, the default), or leaves a row that is there as it is (`resolution=ignore`). For an import `transaction=all` stores all lines or none, `transaction=line` stores each line separately, and `return=minimal` omits the stored lines from the report.',
-    'return=minimal',
-    'resolution=ignore',
-    'transaction=all',
-  ),
-  RowMaxAffected: {
-    ...prefer('The most rows that may be removed, at most 10,000.', 'max-affected=100'),
-    required: true,
-  },
-  RowIfNoneMatch: header(
-    'if-none-match',
-    'The ETag that the client has; the reply is 304 while it is current.',
-    '"1795352385129"',
-  ),
-  RowIfMatch: header(
-    'if-match',
-    'The ETag that the row must have; otherwise the reply is 412.',
-    '"1795352385129"',
-  ),
-  RowOnlyNew: header('if-none-match', '`*` creates a row and refuses to replace one.', '*'),
-  RowIdempotencyKey: header(
-    'idempotency-key',
-    'A unique key for this create, separate for each caller: a repetition with the same body gets the same reply and creates nothing. A repeated import continues after the last stored line.',
-    '6f1c1d5e-7b7a-4c8e-9a35-0d2f6f6f2b0e',
-  ),
-} satisfies Readonly<Record<string, ApiParameter>>;
-
-const shared = (name: keyof typeof PARAMETERS): ApiReference => ({ $ref: `#/components/parameters/${name}` });
-
-/** The header fields of all relations. */
-const HEADERS = {
-  RowETag: 'The version of the row; send it in `If-Match` or `If-None-Match`.',
-  RowPageETag: 'A digest of the page; send it in `If-None-Match`.',
-  RowLastModified: 'The time of the last change; absent within the second of the change.',
-  RowLocation: 'The path of the row.',
-  RowLink: 'The next, the previous and the first page.',
-  RowTotal: 'The number of matching rows; of a list, if requested.',
-  RowApplied: 'The preferences of `Prefer` that the reply follows.',
-} as const;
-
-const headerOf = (name: keyof typeof HEADERS): ApiReference => ({ $ref: `#/components/headers/${name}` });
-const ETAG = { etag: headerOf('RowETag') };
-const PAGE_ETAG = { etag: headerOf('RowPageETag') };
-const NOT_MODIFIED = 'The copy of the client is current.';
-const APPLIED = { 'preference-applied': headerOf('RowApplied') };
-const PAGE = { link: headerOf('RowLink'), 'x-total-count': headerOf('RowTotal'), ...PAGE_ETAG, ...APPLIED };
-const CREATED = { location: headerOf('RowLocation'), ...ETAG, ...APPLIED };
-const MINIMAL: ApiReply = {
-  description: 'Done; without the row, as `Prefer: return=minimal` asks, or because the caller may not read.',
-  headers: { ...ETAG, ...APPLIED },
-};
-
 const WRITE = [
   ...STORE,
   ...BODY,
@@ -321,7 +240,8 @@ function listOperation(relation: Relation, rows: RowSchemas): ApiOperation {
         type: 'string',
         examples: [second === undefined ? first : `-${second},${first}`],
       }),
-      fieldsOf(relation),
+      ...shownParameters(relation),
+      ...aggregateParameters(relation),
       shared('RowWhere'),
       ...columns
         .filter(({ type }) => type.kind !== 'json')
@@ -329,21 +249,22 @@ function listOperation(relation: Relation, rows: RowSchemas): ApiOperation {
           queryParameter(column.name, 'Rows with one of these values.', listOf(rows.filterOf(column.name))),
         ),
       otherFilters(columns[0]?.name ?? ''),
-      ...[shared('RowIfNoneMatch'), shared('RowListPrefer')],
+      shared('RowListPrefer'),
+      shared('RowIfNoneMatch'),
       ...(relation.changes ? LAST_EVENT : []),
     ],
     replies: {
       200: {
         description:
-          'A page of rows, by key unless `sort` says otherwise. NDJSON and CSV have all matching rows, by key. An event stream has the changes of rows that match filters on their own columns.',
+          'A page of rows, by key unless `sort` says otherwise, or groups of rows, by the values of `group`. NDJSON and CSV have all matching rows, by key. An event stream has the changes of rows that match filters on their own columns.',
         content: {
-          [JSON_TYPE]: listOf(rows.shown),
+          [JSON_TYPE]: { anyOf: [listOf(rows.shown), listOf(rows.group)] },
           ...EXPORT_CONTENT,
           ...(relation.changes && CHANGES_CONTENT),
         },
-        headers: PAGE,
+        headers: { ...ETAG, link: headerOf('RowLink'), 'x-total-count': headerOf('RowTotal'), ...APPLIED },
       },
-      304: { description: NOT_MODIFIED, headers: PAGE_ETAG },
+      304: { description: 'The copy of the client is current.', headers: ETAG },
     },
     refusals: [
       ...STORE,
@@ -351,25 +272,6 @@ function listOperation(relation: Relation, rows: RowSchemas): ApiOperation {
       ...(['INVALID_PARAMETER', 'INVALID_CURSOR', 'LIMIT_EXCEEDED', 'SEARCH_OFF'] as const),
     ],
   };
-}
-
-/** Filters other than equality; a parameter for each would be too many. */
-function otherFilters(column: string): ApiParameter {
-  const description =
-    'Other filters, each a parameter of its own: a column with `:not`, `:lt`, `:lte`, `:gt`, `:gte`, `:prefix`, `:contains` or `:null` (`true` or `false`); also behind references and inverses, such as `author.name:prefix=J`.';
-  const schema = { ...named('RowFilters'), examples: [{ [`${column}:null`]: 'false' }] };
-  return { ...queryParameter('filters', description, schema), style: 'form', explode: true };
-}
-
-/** Names the relations over which filters and orders may go. */
-function aboutFilters({ references, inverses }: Relation): string {
-  const said = [
-    ...references.map(({ name, to }) => `\`${name}.\` (a row of ${to})`),
-    ...inverses.map(({ name, relation }) => `\`${name}.\` (rows of ${relation})`),
-  ];
-  const about =
-    'All parameters must match. Nulls come last. A list of more than 10,000 rows needs an index for its filters and order.';
-  return said.length === 0 ? about : `${about} Filters may begin with ${said.join(', ')}.`;
 }
 
 function removeAllOperation({ name, columns }: Relation): ApiOperation {
@@ -444,15 +346,15 @@ function rowOperations(relation: Relation, rows: RowSchemas) {
     get: {
       id: `${name}.read`,
       summary: `Reads a row of ${name}`,
-      parameters: [...parts, fieldsOf(relation), shared('RowIfNoneMatch')],
+      parameters: [...parts, ...shownParameters(relation), shared('RowIfNoneMatch')],
       replies: {
         200: json(`The ${one}.`, rows.shown, {
           ...ETAG,
           'last-modified': headerOf('RowLastModified'),
         }),
-        304: { description: NOT_MODIFIED, headers: ETAG },
+        304: { description: 'The copy of the client is current.', headers: ETAG },
       },
-      refusals: [...STORE, 'NOT_FOUND', 'INVALID_PARAMETER'],
+      refusals: [...STORE, 'NOT_FOUND', 'INVALID_PARAMETER', 'LIMIT_EXCEEDED', 'SEARCH_OFF'],
     },
     patch: {
       id: `${name}.change`,
@@ -487,12 +389,4 @@ function rowOperations(relation: Relation, rows: RowSchemas) {
       refusals: [...STORE, ...BODY, ...CONDITION, 'INVALID_PARAMETER', 'NOT_FOUND', 'REFERENCED'],
     },
   } satisfies Record<string, ApiOperation>;
-}
-
-function fieldsOf({ columns }: Relation): ApiParameter {
-  const [first = '', second] = columns.map(({ name }) => name);
-  return queryParameter('fields', 'The columns to return.', {
-    type: 'string',
-    examples: [second === undefined ? first : `${first},${second}`],
-  });
 }

@@ -185,7 +185,7 @@ function withPoint(number: bigint, scale: number): string {
   return `${number < 0n ? '-' : ''}${digits.slice(0, -scale)}.${digits.slice(-scale)}`;
 }
 
-/** The columns of its own relation that a condition compares. */
+/** The columns of the relation itself that a condition compares. */
 function columnsIn(condition: Condition): readonly string[] {
   switch (condition.is) {
     case 'and':

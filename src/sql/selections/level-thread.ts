@@ -17,8 +17,12 @@ export function answerPlan(
         ? statements.run(text, values as Bound)
         : takeBytes(statements.iterate(text, values as Bound), maxBytes),
     );
-    const json = new TextEncoder().encode(page.json);
-    return [{ levels: { ...page, json } }, json.buffer as ArrayBuffer];
+    const { large, count, first, last, more } = page;
+    const around = { count, first, last, more };
+    if (large === undefined) return [{ levels: { json: page.json, ...around } }];
+    // Copied, because small buffers share a pool of Node that cannot be transferred.
+    const bytes = new Uint8Array(large.bytes);
+    return [{ levels: { ...around, large: { ...large, bytes } } }, bytes.buffer];
   } catch (error) {
     if (!(error instanceof SelectionLimitError)) throw error;
     return [{ exceeded: { limit: error.limit, path: error.path } }];

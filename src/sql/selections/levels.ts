@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { Present } from '../../relations/codec.ts';
 import { codecOf } from '../../relations/codecs.ts';
 import type { ColumnType, Value } from '../../relations/relation.ts';
@@ -84,6 +85,8 @@ export function readAtOnce<T>(reads: LevelReads<T>, run: (statement: LevelStatem
 
 /** A page ends once its values have this many bytes. */
 export const PAGE_BYTES = 1024 * 1024;
+/** The text of a page with more characters is encoded in steps. */
+const LARGE = 256 * 1024;
 /** How many rows are written until other work may run. */
 const ROWS_PER_TURN = 1_000;
 
@@ -113,13 +116,15 @@ class LevelReader {
     const rows = plan.backwards ? taken.toReversed() : taken;
     const texts = yield* this.#texts(plan.pieces, rows);
     const keys = (row: readonly unknown[] | undefined) => row && plan.keys.map((key) => this.#read(key, row));
-    return {
-      json: texts.join(),
+    const around = {
       count: rows.length,
       first: keys(rows[0]),
       last: keys(rows.at(-1)),
       more: found.length > limit,
     };
+    const size = sum(texts.map(({ length }) => length));
+    if (size < LARGE) return { json: texts.join(), ...around };
+    return largePage(around, yield* encoded(texts));
   }
 
   /** The JSON of rows. */
@@ -220,6 +225,41 @@ class LevelReader {
   #read({ at, type }: Selected, row: readonly unknown[]): Value {
     return this.#dialect.storage(type).read(row[at]);
   }
+}
+
+/** Rows with commas between in UTF-8, and a digest. */
+function* encoded(rows: readonly string[]): LevelReads<NonNullable<RowPage['large']>> {
+  const digest = createHash('sha1');
+  const pieces: Buffer[] = [];
+  let text = '';
+  for (const [i, row] of rows.entries()) {
+    text += i === 0 ? row : `,${row}`;
+    if (text.length < LARGE && i < rows.length - 1) continue;
+    const piece = Buffer.from(text);
+    pieces.push(piece);
+    text = '';
+    yield undefined;
+    for (let at = 0; at < piece.length; at += 4 * LARGE) {
+      digest.update(piece.subarray(at, at + 4 * LARGE));
+      yield undefined;
+    }
+  }
+  return { bytes: Buffer.concat(pieces), digest: digest.digest('base64url') };
+}
+
+/** A page that makes its text only when it is read. */
+export function largePage(
+  around: Omit<RowPage, 'json' | 'large'>,
+  large: NonNullable<RowPage['large']>,
+): RowPage {
+  const { buffer, byteOffset, byteLength } = large.bytes;
+  return {
+    ...around,
+    large,
+    get json() {
+      return Buffer.from(buffer, byteOffset, byteLength).toString();
+    },
+  };
 }
 
 /** Runs a statement row by row, up to a size of its values. */

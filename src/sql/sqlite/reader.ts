@@ -5,7 +5,7 @@ import { PACKAGE_ROOT, threadEnvironment } from '../../core/package-root.ts';
 import type { RowPage } from '../../relations/rows/row-lists.ts';
 import { SelectionLimitError } from '../../relations/selections/limits.ts';
 import type { PackedRows, PackedTexts } from '../list-sql.ts';
-import type { PagePlan } from '../selections/levels.ts';
+import { largePage, type PagePlan } from '../selections/levels.ts';
 
 /** A statement with its values. */
 export interface Read {
@@ -33,7 +33,7 @@ export type ReadAnswer =
   | { readonly rows: readonly (readonly unknown[])[] }
   | { readonly page: PackedRows }
   | { readonly texts: PackedTexts }
-  | { readonly levels: Omit<RowPage, 'json'> & { readonly json: Uint8Array } }
+  | { readonly levels: Omit<RowPage, 'json'> & { readonly json?: string } }
   | { readonly exceeded: Pick<SelectionLimitError, 'limit' | 'path'> }
   | { readonly error: string };
 
@@ -91,8 +91,8 @@ class ThreadReader implements Reader {
     const answer = await this.#ask({ plan });
     if ('exceeded' in answer) throw new SelectionLimitError(answer.exceeded.limit, answer.exceeded.path);
     if (!('levels' in answer)) return failed(answer);
-    const { json, ...page } = answer.levels;
-    return { ...page, json: Buffer.from(json.buffer, json.byteOffset, json.byteLength).toString() };
+    const { large, json = '', ...page } = answer.levels;
+    return large === undefined ? { json, ...page } : largePage(page, large);
   }
 
   async texts({ text, values }: Read, maxBytes: number): Promise<PackedTexts> {

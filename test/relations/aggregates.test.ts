@@ -184,7 +184,10 @@ for (const [engine, open] of Object.entries(relationDoors)) {
         { exact: null, count: 1 },
       ]);
       assert.deepEqual(await get(door, { aggregate: 'count', group: 'kind', where: '{"id":99}' }), []);
-      assert.deepEqual(await get(door, { group: 'kind', 'kind:null': 'false' }), [{ kind: 'A' }, { kind: 'b' }]);
+      assert.deepEqual(await get(door, { group: 'kind', 'kind:null': 'false' }), [
+        { kind: 'A' },
+        { kind: 'b' },
+      ]);
       const reply = await door.get('/amounts?aggregate=count');
       const again = await door.get('/amounts?aggregate=count', {
         'if-none-match': reply.headers.get('etag') ?? '',

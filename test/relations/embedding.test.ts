@@ -81,14 +81,70 @@ for (const [engine, open] of Object.entries(relationDoors)) {
         '"fields" takes at most 4 levels (levels), and artist.albums.artist.albums.artist is deeper',
         'fields',
       ]);
-      const inner = `album(${'artist(name),'.repeat(0)}artist(name))`;
-      assert.equal((await door.get(`/tracks?fields=${inner}`)).status, 200);
+      const team = (depth: number): string =>
+        depth === 0 ? 'id' : `team(${team(depth - 1)}),chief(${team(depth - 1)})`;
+      assert.deepEqual(await refused({ fields: team(4) }, '/clerks'), [
+        'LIMIT_EXCEEDED',
+        '"fields" takes at most 20 embedded relations (embeds)',
+        'fields',
+      ]);
       const csv = await door.get('/albums?fields=artist(name)', { accept: 'text/csv' });
       assert.equal(csv.status, 400);
       assert.deepEqual(
         (await door.get('/albums?fields=artist(oops)&embed.artist.x=1', { prefer: 'handling=lenient' })).body,
         [],
       );
+    });
+
+    test('all rows of a reply are of one moment', async () => {
+      await using door = await open(shop);
+      let isOver = false;
+      const writes = (async () => {
+        for (let nth = 1; !isOver; nth++) {
+          const made = await door.send('POST', '/albums', { title: `${nth}`, artist: { name: `${nth}` } });
+          assert.equal(made.status, 201, made.text);
+          const { id, artist_id } = made.body;
+          const removed = await door.send('POST', '/_batch', {
+            writes: [
+              { method: 'DELETE', path: `/albums/${id}` },
+              { method: 'DELETE', path: `/artists/${artist_id}` },
+            ],
+          });
+          assert.equal(removed.status, 200, removed.text);
+        }
+      })();
+      const read = async () => {
+        for (let left = 250; left > 0; left--) {
+          const { body } = await door.get('/albums?fields=title,artist(name)');
+          for (const { title, artist } of body) assert.equal(artist?.name, title);
+        }
+      };
+      await Promise.all([read(), read(), read()]).finally(() => {
+        isOver = true;
+      });
+      await writes;
+    });
+
+    test('an embedded relation needs its scope', async () => {
+      const secret = 'a-secret-of-more-than-thirty-two-characters';
+      const scopes = ['albums:read', 'albums:write', 'artists:write', 'entries:read'];
+      const api = { required: 'all', scopes, tokens: { clerk: { secret, scopes } } } as const;
+      await using door = await open(shop, { api });
+      const headers = { authorization: `Bearer ${secret}` };
+      const refused = async (path: string) => {
+        const { status, body } = await door.get(path, headers);
+        return [status, body.code];
+      };
+      const lacking = [403, 'LACKS_SCOPE'];
+      assert.equal((await door.get('/albums?fields=title', headers)).status, 200);
+      assert.deepEqual(await refused('/albums?fields=artist(name)'), lacking);
+      assert.deepEqual(await refused('/albums/1?fields=tracks(entries(track_nr))'), lacking);
+      const made = await door.send('POST', '/albums', { title: 't', artist: { name: 'n' } }, headers);
+      // The caller may not read the row that was created with it.
+      assert.deepEqual(made.body, { id: 1, title: 't', price: null, artist_id: 1 });
+      const more = { title: 'u', artist_id: 1, tracks: [{ nr: 1, title: 'x' }] };
+      const lacks = await door.send('POST', '/albums', more, headers);
+      assert.deepEqual([lacks.status, lacks.body.code], lacking);
     });
 
     test('a create takes rows of other relations, in one transaction', async () => {

@@ -83,7 +83,7 @@ export class NestedCreates {
       const json = (tree: Tree) => this.json(tree, outcomes, isShown);
       return `${JSON.stringify(name)}:${'write' in rows ? json(rows) : `[${rows.map(json).join()}]`}`;
     });
-    return [own.slice(0, -1), ...members].join() + '}';
+    return `${[own.slice(0, -1), ...members].join()}}`;
   }
 
   /** `linked` has the values of columns that the row above determines. */

@@ -12,7 +12,7 @@ import { isThenable, type MaybePromise } from '../../src/core/scheduler.ts';
 import { completeAsyncList, completeList } from './complete-list.ts';
 import { executeFields } from './execute.ts';
 import type { FieldPlan, OutputPlan } from './plans.ts';
-import type { JsonList } from './results.ts';
+import { type JsonList, JsonText } from './results.ts';
 import { after, type Path, type Run } from './run.ts';
 
 /**
@@ -85,6 +85,10 @@ function complete(
   if (value === null || value === undefined) {
     if (!output.nonNull) return null;
     throw new TypeError(`Cannot return null for non-nullable field ${nameOf(field)}.`);
+  }
+  if (value instanceof JsonText) {
+    run.budget.holdText(value);
+    return value;
   }
   switch (output.kind) {
     case 'leaf':

@@ -1,7 +1,13 @@
 import { type ExecutionResult, GraphQLError, type GraphQLResolveInfo, locatedError } from 'graphql';
 import type { MaybePromise } from '../../src/core/scheduler.ts';
 import { fail, settle } from './complete.ts';
-import type { FieldPlan, Plans, SelectionPlan } from './plans.ts';
+import {
+  type FieldPlan,
+  type Plans,
+  type ResolveTogether,
+  type SelectionPlan,
+  TogetherError,
+} from './plans.ts';
 import { unlessAbandoned, withLists } from './results.ts';
 import { channels, type Path, Run, type RunOptions, resolveMessage, traced, track } from './run.ts';
 import type { Arguments } from './values.ts';
@@ -107,10 +113,21 @@ function executeSerially(
   run.budget.values += fields.length;
   run.budget.bytes += bytes;
   let results: MaybePromise<Results> = create();
+  const joined = new Map<ResolveTogether, Promise<ReadonlyMap<FieldPlan, () => unknown>>>();
   for (const field of fields) {
+    const { together } = field;
     const step = (before: Results): MaybePromise<Results> => {
       // Stop starting fields once the result is abandoned.
       run.checkUnfinished();
+      if (together !== undefined) {
+        const others = fields.filter((each) => each.together === together);
+        const all = joined.get(together) ?? executeTogether(run, others, together);
+        joined.set(together, all);
+        return all.then(async (settle) => {
+          before[field.key] = await settle.get(field)?.();
+          return before;
+        });
+      }
       const value = executeField(run, field, source, undefined);
       if (value instanceof Promise) {
         return value.then((settledValue) => {
@@ -124,6 +141,38 @@ function executeSerially(
     results = results instanceof Promise ? results.then(step) : step(results);
   }
   return results;
+}
+
+/**
+ * Resolves the fields of a mutation that belong together. Resolves to functions that complete their values. If one
+ * fails, rejects with its error.
+ */
+async function executeTogether(
+  run: Run,
+  fields: readonly FieldPlan[],
+  together: ResolveTogether,
+): Promise<ReadonlyMap<FieldPlan, () => unknown>> {
+  const failed = (field: FieldPlan, error: unknown) => locatedError(error, field.nodes, [field.key]);
+  const calls = fields.map((field) => {
+    const info = run.info(field, { prev: undefined, key: field.key, typename: field.parent.name });
+    try {
+      return { field, given: field.readArguments(run.variables), info };
+    } catch (error) {
+      throw failed(field, error);
+    }
+  });
+  try {
+    const values = await together(calls, run.request);
+    return new Map(
+      calls.map(({ field, info }, i) => [
+        field,
+        () => settle(run, field, info, field.output, info.path, values[i]),
+      ]),
+    );
+  } catch (error) {
+    if (!(error instanceof TogetherError)) throw error;
+    throw failed(fields[error.call] as FieldPlan, error.cause);
+  }
 }
 
 async function settled({ budget }: Run, results: Results, pending: readonly string[]): Promise<Results> {
@@ -185,6 +234,7 @@ function resolve(
   given: Arguments,
   info: GraphQLResolveInfo,
 ): unknown {
+  if (field.selects !== undefined) return field.selects(field, given, run.request, info);
   return field.once && info.path.prev === undefined
     ? run.once(field, given, info)
     : field.resolve(source, given, run.context, info);

@@ -2,6 +2,7 @@ import {
   createSourceEventStream,
   type DocumentNode,
   type ExecutionResult,
+  type FieldNode,
   type FragmentDefinitionNode,
   type GraphQLObjectType,
   type GraphQLSchema,
@@ -9,6 +10,7 @@ import {
   isLeafType,
   isObjectType,
   Kind,
+  locatedError,
   mapSourceToResponseEvent,
   type OperationDefinitionNode,
   type SelectionSetNode,
@@ -18,7 +20,7 @@ import {
 import type { CooperativeScheduler } from '../../src/core/scheduler.ts';
 import { type MaybePromise, whenReady } from '../../src/core/scheduler.ts';
 import { execute } from './execute.ts';
-import { Plans } from './plans.ts';
+import { type FieldPlan, Plans } from './plans.ts';
 import {
   ABANDONED,
   type ClientSignal,
@@ -45,6 +47,8 @@ export interface OperationOptions {
 interface Call {
   readonly inputs: Inputs | undefined;
   readonly context: unknown;
+  /** Passed to the functions in the extensions of fields. */
+  readonly request: unknown;
   /** The client that waits for the result; without one, a run is never abandoned. */
   readonly recipient: ClientSignal | undefined;
 }
@@ -58,7 +62,7 @@ export class Operation {
   /** Created by the first run. */
   #plans: Plans | undefined;
   #meter: OperationMeter | undefined;
-  #showsStored: boolean | undefined;
+  #needs: readonly Need[] | undefined;
 
   constructor(document: DocumentNode, definition: OperationDefinitionNode, options: OperationOptions) {
     const { schema, suggestions } = options;
@@ -68,10 +72,10 @@ export class Operation {
     this.#readVariables = variableReader(schema, definition.variableDefinitions ?? [], !suggestions);
   }
 
-  /** Whether the result of a mutation can reveal data stored before it. */
-  get showsStored(): boolean {
-    this.#showsStored ??= showsStored(this.#options.schema, this.#document, this.definition);
-    return this.#showsStored;
+  /** What its caller needs to be allowed. */
+  get needs(): readonly Need[] {
+    this.#needs ??= needsOf(this.#options.schema, this.#document, this.definition);
+    return this.#needs;
   }
 
   /**
@@ -82,10 +86,12 @@ export class Operation {
     inputs: Inputs | undefined,
     context: unknown,
     recipient?: ClientSignal | undefined,
+    request?: unknown,
   ): MaybePromise<ExecutionResult> {
-    if (context instanceof Promise) return context.then((ready) => this.run(inputs, ready, recipient));
+    if (context instanceof Promise)
+      return context.then((ready) => this.run(inputs, ready, recipient, request));
     const { meter } = this.#options;
-    const call = { inputs, context, recipient };
+    const call = { inputs, context, recipient, request };
     if (meter === undefined) return this.#run(call);
     this.#meter ??= meter(this.definition);
     const record = this.#meter;
@@ -102,11 +108,13 @@ export class Operation {
     inputs: Inputs | undefined,
     context: unknown,
     recipient?: ClientSignal | undefined,
+    request?: unknown,
   ): MaybePromise<AsyncIterable<ExecutionResult> | ExecutionResult> {
-    if (context instanceof Promise) return context.then((ready) => this.subscribe(inputs, ready, recipient));
+    if (context instanceof Promise)
+      return context.then((ready) => this.subscribe(inputs, ready, recipient, request));
     const shared = recipient && new SharedClientSignal(recipient);
     return traced(channels.subscribe, this.#message(inputs), () =>
-      this.#subscribe({ inputs, context, recipient: shared }),
+      this.#subscribe({ inputs, context, recipient: shared, request }),
     );
   }
 
@@ -132,7 +140,8 @@ export class Operation {
           { ...call, inputs: undefined },
           { ...args, rawVariableValues: undefined },
         ];
-    return whenReady(createSourceEventStream(args), (source) =>
+    const opened = this.#follow(kept, variableValues) ?? createSourceEventStream(args);
+    return whenReady(opened, (source) =>
       Symbol.asyncIterator in source
         ? mapSourceToResponseEvent(keptArgs, source, ({ rootValue }) =>
             isTraced()
@@ -141,6 +150,33 @@ export class Operation {
           )
         : source,
     );
+  }
+
+  /** The events of a field that opens them itself; undefined if a resolver does. */
+  #follow(
+    { request }: Call,
+    variables: VariableValues,
+  ): MaybePromise<AsyncIterable<unknown> | ExecutionResult> | undefined {
+    const field = this.#rootField(variables);
+    if (field?.follows === undefined) return undefined;
+    const refuse = (error: unknown): ExecutionResult => ({
+      errors: [locatedError(error, field.nodes, [field.key])],
+    });
+    try {
+      const source = field.follows(field, field.readArguments(variables), request);
+      return source instanceof Promise ? source.catch(refuse) : source;
+    } catch (error) {
+      return refuse(error);
+    }
+  }
+
+  /** The first field of the root; undefined if GraphQL.js will say why it cannot be found. */
+  #rootField(variables: VariableValues): FieldPlan | undefined {
+    try {
+      return this.#plansOf().find(variables).fields[0];
+    } catch {
+      return undefined;
+    }
   }
 
   #run(call: Call): MaybePromise<ExecutionResult> {
@@ -167,7 +203,7 @@ export class Operation {
   }
 
   #execute(
-    { context, recipient }: Call,
+    { context, request, recipient }: Call,
     variables: VariableValues,
     rootValue: unknown,
     isTraced: boolean,
@@ -178,7 +214,10 @@ export class Operation {
     const refusal = plans.refusal(variables);
     if (refusal !== undefined) return { errors: [refusal] };
     const budget = new ResultBudget(limits, turns);
-    return execute({ schema, definition, variables, context, rootValue, budget, recipient, isTraced }, plans);
+    return execute(
+      { schema, definition, variables, context, request, rootValue, budget, recipient, isTraced },
+      plans,
+    );
   }
 
   #plansOf(): Plans {
@@ -215,6 +254,78 @@ export class Operation {
   }
 }
 
+/** A permission that an operation needs: for a relation, or for everything else. */
+export interface Need {
+  readonly need: 'read' | 'write';
+  readonly relation: string | undefined;
+}
+
+/**
+ * The permissions that an operation needs. A field with `extensions.access` needs them for the relation that it names:
+ * in the root of a mutation to write, and to read if anything is selected of its result. Other fields of the root need
+ * them for everything else. `document` must be valid; @skip and @include are ignored because variables decide them.
+ */
+function needsOf(
+  schema: GraphQLSchema,
+  document: DocumentNode,
+  definition: OperationDefinitionNode,
+): readonly Need[] {
+  const { operation, selectionSet } = definition;
+  const fragments = new Map<string, FragmentDefinitionNode>();
+  for (const each of document.definitions) {
+    if (each.kind === Kind.FRAGMENT_DEFINITION) fragments.set(each.name.value, each);
+  }
+  const found = new Map<string, Need>();
+  const add = (need: Need['need'], relation: string | undefined) =>
+    found.set(`${need} ${relation ?? ''}`, { need, relation });
+  const root = schema.getRootType(operation);
+  const isMutation = operation === 'mutation';
+  const seen = new Map<string, Set<string>>();
+  let hasOthers = false;
+  if (root != null) visit(root, selectionSet, undefined);
+  if (hasOthers || found.size === 0) {
+    if (isMutation) add('write', undefined);
+    if (!isMutation || showsStored(schema, document, definition)) add('read', undefined);
+  }
+  return [...found.values()];
+
+  /** Looks at a selection; `written` is the relation that the field around it writes. */
+  function visit(
+    type: GraphQLObjectType,
+    { selections }: SelectionSetNode,
+    written: string | undefined,
+  ): void {
+    for (const node of selections) {
+      if (node.kind === Kind.INLINE_FRAGMENT) visit(type, node.selectionSet, written);
+      else if (node.kind === Kind.FRAGMENT_SPREAD) visitFragment(type, node.name.value, written);
+      else visitField(type, node, written);
+    }
+  }
+
+  function visitField(type: GraphQLObjectType, node: FieldNode, written: string | undefined): void {
+    const name = node.name.value;
+    const field = schema.getField(type, name);
+    const access = field?.extensions.access as string | undefined;
+    const isRoot = type === root;
+    if (written !== undefined && name !== '__typename') add('read', written);
+    if (access !== undefined) add(isRoot && isMutation ? 'write' : 'read', access);
+    else if (isRoot && name !== '__typename') hasOthers = true;
+    const named = field && getNamedType(field.type);
+    if (node.selectionSet === undefined || !isObjectType(named)) return;
+    visit(named, node.selectionSet, isRoot && isMutation ? access : undefined);
+  }
+
+  /** Each fragment is looked at once per type and relation that is written. */
+  function visitFragment(type: GraphQLObjectType, name: string, written: string | undefined): void {
+    const place = `${type.name} ${written ?? ''}`;
+    const known = seen.get(place) ?? new Set();
+    if (known.has(name)) return;
+    seen.set(place, known.add(name));
+    const fragment = fragments.get(name);
+    if (fragment !== undefined) visit(type, fragment.selectionSet, written);
+  }
+}
+
 /**
  * Whether the result of a mutation can show more than its caller has sent. It can if it selects fields of an
  * object that the built-in schema does not mark with `extensions.given`, that is, as echoing the input.
@@ -241,6 +352,7 @@ function showsStored(
       if (node.kind === Kind.FRAGMENT_SPREAD) return selectsFragment(type, node.name.value);
       const field = schema.getField(type, node.name.value);
       if (field === undefined) return true;
+      if (field.extensions.access !== undefined) return false;
       const named = getNamedType(field.type);
       const isGiven = field.extensions.given === true || field.name === '__typename';
       if (isLeafType(named)) return type !== root && !isGiven;

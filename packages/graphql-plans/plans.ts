@@ -13,6 +13,7 @@ import {
   type GraphQLLeafType,
   type GraphQLObjectType,
   type GraphQLOutputType,
+  type GraphQLResolveInfo,
   type GraphQLSchema,
   GraphQLSkipDirective,
   GraphQLString,
@@ -28,8 +29,9 @@ import {
   type VariableValues,
   visit,
 } from 'graphql';
+import type { MaybePromise } from '../../src/core/scheduler.ts';
 import { incrementalDirectives, incrementalRefusal } from './results.ts';
-import { planArguments, type ReadArguments } from './values.ts';
+import { type Arguments, planArguments, type ReadArguments } from './values.ts';
 
 /**
  * Maximum memory of an operation's plans, in bytes: there is one per combination of its conditions. Beyond
@@ -279,6 +281,9 @@ class Planner {
       needsInfo: output.asksType,
       once: isRepeated && definition.extensions.once === true,
       isPlain: definition.extensions.plain === true,
+      selects: definition.extensions.selects as ResolveSelection | undefined,
+      together: definition.extensions.together as ResolveTogether | undefined,
+      follows: definition.extensions.follows as FollowEvents | undefined,
       readArguments: planArguments(definition, node, hideSuggestions),
       output,
       select: (type) => {
@@ -291,6 +296,52 @@ class Planner {
         return selection;
       },
     };
+  }
+}
+
+/**
+ * Resolves a field from its whole selection: `extensions.selects` of its definition. A JsonText is the result of
+ * the field as it is, any other value is completed as usual. `request` is what the run was given.
+ */
+export type ResolveSelection = (
+  field: FieldPlan,
+  given: Arguments,
+  request: unknown,
+  info: GraphQLResolveInfo,
+) => unknown;
+
+/** Opens the events of the field of a subscription: `extensions.follows`. Each is the root value of a result. */
+export type FollowEvents = (
+  field: FieldPlan,
+  given: Arguments,
+  request: unknown,
+) => MaybePromise<AsyncIterable<unknown>>;
+
+/** A field of a mutation with its arguments. */
+export interface CalledField {
+  readonly field: FieldPlan;
+  readonly given: Arguments;
+  readonly info: GraphQLResolveInfo;
+}
+
+/**
+ * Resolves all fields of a mutation that have this function as `extensions.together`, when the first of them has its
+ * turn. Resolves to their values in order, or fails with TogetherError.
+ */
+export type ResolveTogether = (
+  calls: readonly CalledField[],
+  request: unknown,
+) => Promise<readonly unknown[]>;
+
+/** One of the fields that are resolved together failed, and so all did. */
+export class TogetherError extends Error {
+  override readonly name = 'TogetherError';
+  /** The index of the call that failed. */
+  readonly call: number;
+
+  constructor(call: number, cause: unknown) {
+    super(`Call ${call} failed`, { cause });
+    this.call = call;
   }
 }
 
@@ -317,6 +368,12 @@ export interface FieldPlan {
   readonly once: boolean;
   /** Whether no list item is a promise, so that no check is needed: the definition has `extensions.plain`. */
   readonly isPlain: boolean;
+  /** Resolves the field instead of `resolve`. */
+  readonly selects: ResolveSelection | undefined;
+  /** Resolves the field of a mutation, with others. */
+  readonly together: ResolveTogether | undefined;
+  /** Opens the events of the field of a subscription. */
+  readonly follows: FollowEvents | undefined;
   readonly readArguments: ReadArguments;
   readonly output: OutputPlan;
   /** The selection on its value for an object type. */

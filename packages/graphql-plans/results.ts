@@ -179,6 +179,12 @@ export class ResultBudget {
     return this.#turn;
   }
 
+  /** Counts a field that is JSON already. Throws `exceeded`. */
+  holdText({ values, bytes }: JsonText): void {
+    this.values += values;
+    this.hold(bytes);
+  }
+
   /** Counts text that is held until the run closes. Throws `exceeded`. */
   hold(bytes: number): void {
     if (this.isClosed) return;
@@ -252,28 +258,58 @@ export class JsonList {
     return this.#bytes;
   }
 
-  get pieces(): readonly Buffer[] {
+  get pieces(): readonly Piece[] {
     return [...(this.#pieces.length === 0 ? [OPEN] : this.#pieces), CLOSE];
   }
 }
 
+/** The JSON of a whole field, which a result contains as it is: what `extensions.selects` returns. */
+export class JsonText {
+  readonly text: string;
+  /** How many values it has: objects, list items and leaves. */
+  readonly values: number;
+
+  constructor(text: string, values: number) {
+    this.text = text;
+    this.values = values;
+  }
+
+  /** A lower bound: characters may take several bytes. */
+  get bytes(): number {
+    return this.text.length;
+  }
+
+  get pieces(): readonly Piece[] {
+    return [this.text];
+  }
+}
+
+/** A part of a result that is JSON already. */
+type JsonPart = JsonList | JsonText;
+type Piece = string | Buffer;
+
 const OPEN = Buffer.from('[');
 const CLOSE = Buffer.from(']');
 
-/** The JSON of a value that may contain long lists. */
-export function jsonWithLists(value: unknown): Buffer {
+/** The JSON of a value that may contain long lists or other parts that are JSON already. */
+export function jsonWithLists(value: unknown): string | Buffer {
   const { text, lists } = textOf(value);
+  if (lists.every((list) => list instanceof JsonText)) {
+    return text
+      .split(`"${PLACEHOLDER}"`)
+      .reduce((joined, part, index) => joined + (lists[index - 1] as JsonText).text + part);
+  }
   return Buffer.concat(piecesOf(text, lists));
 }
 
-function sum(lists: readonly JsonList[]): number {
+function sum(lists: readonly JsonPart[]): number {
   return lists.reduce((bytes, list) => bytes + list.bytes, 0);
 }
 
-function textOf(value: unknown): { readonly text: string; readonly lists: readonly JsonList[] } {
-  const lists: JsonList[] = [];
+function textOf(value: unknown): { readonly text: string; readonly lists: readonly JsonPart[] } {
+  const lists: JsonPart[] = [];
   const text = JSON.stringify(value, (_key, part: unknown) => {
-    if (!(part instanceof JsonList)) return part;
+    if (!(part instanceof JsonList) && !(part instanceof JsonText)) return part;
     lists.push(part);
     return PLACEHOLDER;
   });
@@ -281,11 +317,12 @@ function textOf(value: unknown): { readonly text: string; readonly lists: readon
 }
 
 /** The first and the last piece are never shared with a list. */
-function piecesOf(text: string, lists: readonly JsonList[]): readonly Buffer[] {
+function piecesOf(text: string, lists: readonly JsonPart[]): readonly Buffer[] {
   if (lists.length === 0) return [Buffer.from(text)];
   return text
     .split(`"${PLACEHOLDER}"`)
-    .flatMap((part, index) => [Buffer.from(part), ...(lists[index]?.pieces ?? [])]);
+    .flatMap((part, index) => [part, ...(lists[index]?.pieces ?? [])])
+    .map((piece) => (typeof piece === 'string' ? Buffer.from(piece) : piece));
 }
 
 /** Marks a result that contains long lists, for the function that writes its text. */

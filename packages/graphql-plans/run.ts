@@ -25,6 +25,8 @@ export interface RunOptions {
   readonly definition: OperationDefinitionNode;
   readonly variables: VariableValues;
   readonly context: unknown;
+  /** Passed to the functions in the extensions of fields. */
+  readonly request?: unknown;
   readonly rootValue: unknown;
   readonly budget: ResultBudget;
   /** Whether the tracing channels may have subscribers. */
@@ -48,6 +50,7 @@ export class Run {
   readonly schema: GraphQLSchema;
   readonly variables: VariableValues;
   readonly context: unknown;
+  readonly request: unknown;
   readonly budget: ResultBudget;
   readonly isTraced: boolean;
   readonly propagatesErrors: boolean;
@@ -68,6 +71,7 @@ export class Run {
     this.schema = options.schema;
     this.variables = options.variables;
     this.context = options.context;
+    this.request = options.request;
     this.budget = options.budget;
     this.isTraced = options.isTraced;
     this.propagatesErrors = plans.propagatesErrors;

@@ -71,7 +71,7 @@ export function runRequest(ctx: RequestContext, options: RunOptions): MaybePromi
   refuseSubscription(operation);
   refuseWriteByGet(ctx, operation);
   authorize(options.policy, ctx, operation);
-  return whenReady(operation.run(params.variables, options.contextOf(ctx), ctx), (result) =>
+  return whenReady(operation.run(params.variables, options.contextOf(ctx), ctx, ctx), (result) =>
     replyWith(masked(ctx, result), type),
   );
 }
@@ -97,7 +97,7 @@ function runAll(
     refuseSubscription(operation);
     authorize(policy, ctx, operation);
     const context = contextOf(ctx, { recipient });
-    return whenReady(operation.run(params.variables, context, recipient), (result) =>
+    return whenReady(operation.run(params.variables, context, recipient, ctx), (result) =>
       resultText(masked(ctx, result)),
     );
   };
@@ -254,13 +254,12 @@ export function negotiateResultType(accept: string | undefined): ResultType | un
 
 /**
  * Checks whether the caller may run an operation: mutations require write access, all others read access. A
- * mutation whose result can show data stored before requires both. Throws HttpProblem.
+ * mutation whose result can show data stored before requires both. Fields of relations require the access to these.
+ * Throws HttpProblem.
  */
 export function authorize(policy: AccessPolicy | undefined, ctx: RequestContext, operation: Operation): void {
   if (policy === undefined) return;
-  const writes = operation.definition.operation === 'mutation';
-  if (writes) policy.authorizeOperation(ctx, 'write');
-  if (!writes || operation.showsStored) policy.authorizeOperation(ctx, 'read');
+  for (const { need, relation } of operation.needs) policy.authorizeOperation(ctx, need, relation);
 }
 
 /** Creates a request's context from the shared one, with the `caller` if there is an access policy. */
@@ -312,9 +311,9 @@ function streamResults(
   if (ctx.method === 'HEAD') return eventReply(NO_PIECES);
   const context = contextOf(ctx);
   if (!subscribes(operation)) {
-    return whenReady(operation.run(variables, context, ctx), (result) => eventsReply(ctx, result));
+    return whenReady(operation.run(variables, context, ctx, ctx), (result) => eventsReply(ctx, result));
   }
-  return whenReady(operation.subscribe(variables, context, ctx), (source) =>
+  return whenReady(operation.subscribe(variables, context, ctx, ctx), (source) =>
     eventsReply(ctx, isStream(source) ? resultsWhileValid(source, policy, ctx) : source),
   );
 }

@@ -274,8 +274,9 @@ function createProtocol(schema: GraphQLSchema, options: RunOptions): Server<Grap
           const context = options.contextOf(socket.ctx, { recipient, connectionParams });
           const inputs = payload.variables ?? undefined;
           Object.assign(payload, { variables: undefined });
-          if (definition.operation !== 'subscription') return operation.run(inputs, context, recipient);
-          return whenReady(operation.subscribe(inputs, context, recipient), (source) =>
+          if (definition.operation !== 'subscription')
+            return operation.run(inputs, context, recipient, socket.ctx);
+          return whenReady(operation.subscribe(inputs, context, recipient, socket.ctx), (source) =>
             Symbol.asyncIterator in source
               ? open(socket, resultsWhileValid(source, options.policy, socket.ctx))
               : source,

@@ -99,3 +99,8 @@ export interface Relation {
   /** Whether changes are recorded. */
   readonly changes: boolean;
 }
+
+/** Whether a declaration has relations besides that of users. */
+export function servesRelations(relations: readonly Pick<Relation, 'name'>[]): boolean {
+  return relations.some(({ name }) => name !== USERS);
+}

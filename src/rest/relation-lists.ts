@@ -4,11 +4,15 @@ import type { AccessPolicy } from '../access/policy.ts';
 import { GenerationalCache } from '../core/generational-cache.ts';
 import { preferences } from '../core/negotiation.ts';
 import { type MaybePromise, whenReady } from '../core/scheduler.ts';
-import { codecOf } from '../relations/codecs.ts';
 import type { Value } from '../relations/relation.ts';
 import type { Relations } from '../relations/rows/conditions.ts';
-import { RowCursors, type RowKeys, type RowPosition } from '../relations/rows/cursors.ts';
-import type { RowOrder } from '../relations/rows/orders.ts';
+import {
+  RowCursors,
+  type RowKeys,
+  type RowPosition,
+  type SortReader,
+  sortReader,
+} from '../relations/rows/cursors.ts';
 import {
   CountLimitError,
   type RowListParameters,
@@ -56,12 +60,6 @@ interface AskedList {
   readonly first: string;
   readonly others: string;
   readonly readers: readonly SortReader[];
-}
-
-/** Between the values of a column and the texts of cursors. */
-interface SortReader {
-  text(value: Value): string | null;
-  value(text: string | null): Value;
 }
 
 /** Size of an asked list in bytes, at most, for each character of its query. */
@@ -197,17 +195,6 @@ function withoutCursor(target: string): readonly [query: string, cursor: string 
   const isLast = at === start || (at > start && target[at - 1] === '&');
   if (!isLast || !/^[\w-]*$/.test(cursor)) return [target.slice(start), undefined];
   return [target.slice(start, Math.max(start, at - 1)), cursor];
-}
-
-function sortReader({ column }: RowOrder): SortReader {
-  const { formatText, parseText } = codecOf(column.type);
-  return {
-    text: (value) => (value === null ? null : formatText(value)),
-    value(text) {
-      const parsed = text === null ? { value: null } : parseText(text);
-      return 'value' in parsed ? parsed.value : null;
-    },
-  };
 }
 
 /** A reply with a digest of what it shows as its tag, for a page with its links and the number of rows. */

@@ -23,7 +23,7 @@ import {
   RowsRefusedError,
   TooManyRowsError,
 } from '../relations/rows/rows.ts';
-import type { RowWrite, StoredRow, WriteOutcome } from '../relations/rows/writes.ts';
+import type { RowWrite, StoredRow, UpsertRule, WriteOutcome } from '../relations/rows/writes.ts';
 import { hasNested, NestedCreates } from '../relations/selections/nested-creates.ts';
 import { askedImport, type ImportLimits, importer } from './bulk.ts';
 import { askedExport } from './lists.ts';
@@ -46,7 +46,6 @@ import {
   invalidRow,
   RowRequests,
   removalOf,
-  type UpsertRule,
   type WriteHead,
 } from './relations/row-requests.ts';
 import { ShownRows } from './relations/shown-rows.ts';

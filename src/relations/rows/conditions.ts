@@ -140,7 +140,7 @@ function across({ first, second }: Crossing, is: 'some' | 'none' | 'every', cond
 }
 
 /** Reads conditions on a relation from a tree of JSON or from parameters. */
-class ConditionReader {
+export class ConditionReader {
   readonly #relations: Relations;
   /** The parameter that is read. */
   readonly #parameter: string;

@@ -1,6 +1,9 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { HttpProblem } from '@portico/transport';
 import { GenerationalCache } from '../../core/generational-cache.ts';
+import { codecOf } from '../codecs.ts';
+import type { Value } from '../relation.ts';
+import type { RowOrder } from './orders.ts';
 
 /** The texts of the values by which a row is sorted. */
 export type RowKeys = readonly (string | null)[];
@@ -17,6 +20,23 @@ export interface RowPosition {
 interface RowCursorPair {
   readonly next: string;
   readonly prev: string;
+}
+
+/** Between the values by which a list is sorted and the texts of cursors. */
+export interface SortReader {
+  text(value: Value): string | null;
+  value(text: string | null): Value;
+}
+
+export function sortReader({ column }: RowOrder): SortReader {
+  const { formatText, parseText } = codecOf(column.type);
+  return {
+    text: (value) => (value === null ? null : formatText(value)),
+    value(text) {
+      const parsed = text === null ? { value: null } : parseText(text);
+      return 'value' in parsed ? parsed.value : null;
+    },
+  };
 }
 
 /** Length of a signature, in bytes. */

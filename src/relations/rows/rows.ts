@@ -9,7 +9,7 @@ import type { IdempotencyKey, WriteCondition } from '../user.ts';
 import type { Condition } from './conditions.ts';
 import type { RowExports } from './row-exports.ts';
 import type { RowLists } from './row-lists.ts';
-import type { PutRule, RowTransactions, StoredRow } from './writes.ts';
+import type { PutRule, RowTransactions, StoredRow, Upsert, UpsertRule } from './writes.ts';
 
 /** The values of a row, in the order of the relation's columns; a serial that the engine assigns is null. */
 export type RowValues = readonly Value[];
@@ -132,6 +132,14 @@ export class TooManyRowsError extends Error {
 export interface RowFault {
   readonly detail: string;
   readonly pointer: string;
+}
+
+/** The pointer of a row that is upserted, and what `RowFormat.readRow` takes. */
+interface UpsertPlace {
+  readonly at: string;
+  readonly caller: string | undefined;
+  readonly later?: ReadonlySet<string> | undefined;
+  readonly faults: RowFault[];
 }
 
 /** Reads and writes the JSON of a relation's rows, and the keys in its paths. */
@@ -287,6 +295,34 @@ export class RowFormat {
     if (!faults.some(({ pointer }) => pointer === pointerTo(at, name))) {
       faults.push({ detail, pointer: pointerTo(at, name) });
     }
+  }
+
+  /** Reads a row to be upserted, and adds its faults. */
+  readUpsert(
+    given: unknown,
+    { on, resolution }: UpsertRule,
+    { at, caller, later, faults }: UpsertPlace,
+  ): Upsert {
+    const { relation } = this;
+    const row = this.readRow(given, { at, caller, later, faults });
+    const came = (name: string) => Object.hasOwn(Object(given) as object, name);
+    for (const column of row.length === 0 ? [] : on) {
+      // A null equals nothing, so that no row would be found.
+      if (row[this.indexOf(column)] !== null || later?.has(column)) continue;
+      if (faults.some(({ pointer }) => pointer === `${at}/${column}`)) continue;
+      faults.push({ detail: `"${column}" needs a value, because "on" names it`, pointer: `${at}/${column}` });
+    }
+    const merged = relation.columns.flatMap(({ name }, i) =>
+      came(name) && !relation.key.includes(name) && !on.includes(name) ? [i] : [],
+    );
+    return {
+      is: 'upsert',
+      relation: relation.name,
+      row,
+      on,
+      merged: resolution === 'merge' ? merged : undefined,
+      givesKey: on !== relation.key && relation.key.some(came),
+    };
   }
 
   /** Reads a merge patch from parsed JSON and adds its faults; `key` is the key in the path. */

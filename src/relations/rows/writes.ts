@@ -111,3 +111,9 @@ export function uniqueOf({ key, unique }: Relation, names: readonly string[]): r
     (columns) => columns.length === names.length && columns.every((column) => names.includes(column)),
   );
 }
+
+/** How rows are upserted. */
+export interface UpsertRule {
+  readonly on: readonly string[];
+  readonly resolution: 'merge' | 'ignore';
+}

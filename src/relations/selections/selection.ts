@@ -25,7 +25,15 @@ export interface Selection {
 /** A member of a row's JSON. */
 export type SelectedMember =
   /** A column by its index. */
-  | { readonly is: 'column'; readonly name: string; readonly column: number }
+  | {
+      readonly is: 'column';
+      readonly name: string;
+      readonly column: number;
+      /** Whether a number is written as a text. */
+      readonly isText?: boolean;
+    }
+  /** The version of the row. */
+  | { readonly is: 'version'; readonly name: string }
   /** The same JSON in each row. */
   | { readonly is: 'constant'; readonly name: string; readonly json: string }
   | { readonly is: 'rows'; readonly name: string; readonly rows: NestedRows };

@@ -6,7 +6,7 @@ import { type Condition, invalidParameter, type Relations } from '../../relation
 import { listedFaults, toldFaults } from '../../relations/rows/faults.ts';
 import { readRowList } from '../../relations/rows/row-lists.ts';
 import type { RowFault, RowFormat, RowKey, RowValues } from '../../relations/rows/rows.ts';
-import { type PutRule, type Upsert, uniqueOf } from '../../relations/rows/writes.ts';
+import { type PutRule, type Upsert, type UpsertRule, uniqueOf } from '../../relations/rows/writes.ts';
 import type { WriteCondition } from '../../relations/user.ts';
 import { NEEDS_IF_MATCH, writeCondition } from '../messages.ts';
 
@@ -16,12 +16,6 @@ export interface WriteHead extends Pick<RequestContext, 'headers' | 'query'> {
   readonly caller: string | undefined;
   /** The columns of the row that get their values later; they are null until then. */
   readonly later?: ReadonlySet<string>;
-}
-
-/** How rows of a request are upserted. */
-export interface UpsertRule {
-  readonly on: readonly string[];
-  readonly resolution: 'merge' | 'ignore';
 }
 
 /** Reads requests that write rows of a relation. */
@@ -118,32 +112,13 @@ export class RowRequests {
 
   /** Reads a row to be upserted, and adds its faults. */
   upsert(
-    head: WriteHead,
+    { caller, later }: WriteHead,
     given: unknown,
-    { on, resolution }: UpsertRule,
+    rule: UpsertRule,
     at: string,
     faults: RowFault[],
   ): Upsert {
-    const { relation } = this.format;
-    const row = this.row(head, given, at, faults);
-    const came = (name: string) => Object.hasOwn(Object(given) as object, name);
-    for (const column of row.length === 0 ? [] : on) {
-      // A null equals nothing, so that no row would be found.
-      if (row[this.format.indexOf(column)] !== null || head.later?.has(column)) continue;
-      if (faults.some(({ pointer }) => pointer === `${at}/${column}`)) continue;
-      faults.push({ detail: `"${column}" needs a value, because "on" names it`, pointer: `${at}/${column}` });
-    }
-    const merged = relation.columns.flatMap(({ name }, i) =>
-      came(name) && !relation.key.includes(name) && !on.includes(name) ? [i] : [],
-    );
-    return {
-      is: 'upsert',
-      relation: relation.name,
-      row,
-      on,
-      merged: resolution === 'merge' ? merged : undefined,
-      givesKey: on !== relation.key && relation.key.some(came),
-    };
+    return this.format.readUpsert(given, rule, { at, caller, later, faults });
   }
 
   /** A value as a text that is the same for values that are equal. */

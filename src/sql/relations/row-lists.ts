@@ -184,7 +184,8 @@ export class RowListSql implements RowLists {
       nested: { keys, pieces, isShort },
       isWalk: isWalk(this.#sql.relation, shape),
       isPacked: false,
-      selected: selected.join(', '),
+      // A row may be constants only.
+      selected: selected.join(', ') || '1',
       members: [],
       keys: [],
       maxBytes,

@@ -1,4 +1,4 @@
-import type { Column, ColumnType, Relation } from '../../relations/relation.ts';
+import { type Column, type ColumnType, type Relation, USERS } from '../../relations/relation.ts';
 import type { Relations } from '../../relations/rows/conditions.ts';
 import { LIMITS } from '../../relations/selections/limits.ts';
 import type { NestedRows, Selection } from '../../relations/selections/selection.ts';
@@ -19,6 +19,8 @@ export interface SelectedRows {
   /** The expression of the size of the columns that may be large. */
   readonly bytes: string;
 }
+
+const INTEGER: ColumnType = { kind: 'integer' };
 
 /** The alias of the bound keys. */
 const KEYS = 'k';
@@ -72,14 +74,27 @@ export class SelectionSql {
       flush();
       pieces.push({ is: 'text', text: of });
     };
+    const number = (before: string, expression: string) => {
+      text(before);
+      pieces.push({ is: 'value', at: place(expression), type: INTEGER });
+    };
     for (const [i, member] of members.entries()) {
       const comma = i === 0 ? '' : ',';
       if (member.is === 'column') {
         const column = relation.columns[member.column];
         if (column === undefined) throw new Error(`${relation.name} has no column ${member.column}`);
+        if (member.isText === true) {
+          shown.push(column);
+          number(`${comma}${JSON.stringify(member.name)}:"`, `${ROW}.${name(column.name)}`);
+          text('"');
+          continue;
+        }
         if (run.length === 0 && comma !== '') pieces.push({ is: 'text', text: comma });
         shown.push(column);
         run.push({ column: { ...column, name: member.name }, value: `${ROW}.${name(column.name)}` });
+      } else if (member.is === 'version') {
+        const version = relation.name === USERS ? 'version' : '_version';
+        number(`${comma}${JSON.stringify(member.name)}:`, `${ROW}.${name(version)}`);
       } else if (member.is === 'constant') {
         text(`${comma}${JSON.stringify(member.name)}:${member.json}`);
       } else {

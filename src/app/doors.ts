@@ -1,6 +1,7 @@
 import { dirname } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import type { FastifyInstance } from 'fastify';
+import type { GraphQLSchema } from 'graphql';
 import type { Audit } from '../access/audit.ts';
 import type { BasicUser } from '../access/basic.ts';
 import type { ApiTokensConfig } from '../access/config.ts';
@@ -15,6 +16,8 @@ import type { KnownSecrets } from '../core/redaction.ts';
 import type { ContextDetails, GraphqlContext } from '../graphql/config.ts';
 import { graphql } from '../graphql/graphql.ts';
 import { ownSchema, usersForCode } from '../graphql/own-schema.ts';
+import { relationResolvers, type ServedRelations } from '../graphql/relations/resolvers.ts';
+import { relationsSchema, schemaProblems } from '../graphql/relations/schema.ts';
 import { graphqlErrors } from '../graphql/requests.ts';
 import { sdlOf, usersSchema } from '../graphql/users-schema.ts';
 import { addFrontPage } from '../http/pages.ts';
@@ -27,6 +30,7 @@ import { maskSecrets } from '../management/masking.ts';
 import type { ApiSources } from '../management/options.ts';
 import type { SpringBootAdminOptions } from '../management/spring-boot-admin.ts';
 import { LocalUserFeed } from '../relations/events.ts';
+import { type Relation, servesRelations, USERS } from '../relations/relation.ts';
 import { MemoryUserStore } from '../relations/user-stores.ts';
 import { restErrorsWith } from '../rest/messages.ts';
 import { rest } from '../rest/rest.ts';
@@ -52,16 +56,21 @@ import type { Config, ModuleCheck } from './load-config.ts';
 import { replayPlanOf, webhookSettings } from './webhook-door.ts';
 
 /** Wires the GraphQL door over users in memory, or over those of the database. Throws ConfigError. */
-export function openGraphqlDoor({ config, metrics, database, listener, apis, api }: AppContext): void {
+export function openGraphqlDoor(context: AppContext): void {
+  const { config, metrics, database, listener, apis, api } = context;
   const { settings, code, file } = config;
   const options = settingsOf(settings, 'graphql');
   const { users, userFeed } = options.users === 'memory' ? inMemory(options.maxUsers) : database();
   const problems: string[] = [];
-  const schema = ownSchema(code.graphql, usersSchema(users, userFeed), file ?? 'configuration', problems);
+  const name = file ?? 'configuration';
+  const builtIn = withRelations(usersSchema(users, userFeed), config.relations, name, problems, () =>
+    servedRelations(context),
+  );
+  const schema = ownSchema(code.graphql, builtIn, name, problems);
   if (problems.length > 0) throw new ConfigError(problems);
   apis.sdl = () => sdlOf(schema);
   const portico: GraphqlContext = { users: usersForCode(users, userFeed) };
-  const { context } = code.graphql;
+  const { context: contextOf } = code.graphql;
   const app = listener('graphql', graphqlErrors);
   app.register(graphql, {
     ...options,
@@ -69,7 +78,7 @@ export function openGraphqlDoor({ config, metrics, database, listener, apis, api
     schema,
     metrics,
     api,
-    context: context && ((request, details) => context(request, withDetails(portico, details))),
+    context: contextOf && ((request, details) => contextOf(request, withDetails(portico, details))),
     contextValue: portico,
   });
   addFrontPage(app, {
@@ -77,6 +86,38 @@ export function openGraphqlDoor({ config, metrics, database, listener, apis, api
     about: 'The GraphQL door. In a browser the endpoint is an editor for queries.',
     paths: { [options.path]: 'Queries, mutations and subscriptions, by POST or GET.' },
   });
+}
+
+/** The schema with the relations of a declaration, if it has any besides users. Appends problems to `problems`. */
+function withRelations(
+  schema: GraphQLSchema,
+  declared: readonly Relation[],
+  name: string,
+  problems: string[],
+  served: () => ServedRelations | undefined,
+): GraphQLSchema {
+  if (!servesRelations(declared)) return schema;
+  const relations = new Map(declared.map((relation) => [relation.name, relation]));
+  const before = problems.length;
+  schemaProblems(relations, schema, problems, name);
+  return problems.length > before ? schema : relationsSchema(schema, relations, relationResolvers(served()));
+}
+
+function servedRelations({ config, database, relations, relationFeed }: AppContext): ServedRelations {
+  const { settings } = config;
+  const { users } = database();
+  return {
+    relations: new Map(config.relations.map((relation) => [relation.name, relation])),
+    storeOf(name) {
+      const store = name === USERS ? users.rows : relations.get(name);
+      if (store === undefined) throw new Error(`There is no relation ${name}`);
+      return store;
+    },
+    feed: relationFeed,
+    cursorKey: () => users.lists.cursorKey(),
+    maxValues: settings['limits.graphql.maxResultValues'],
+    requireIfMatch: settings['rest.requireIfMatch'],
+  };
 }
 
 /** Creates the abort signal only if the context reads it. */
@@ -92,9 +133,21 @@ function withDetails(portico: GraphqlContext, details: ContextDetails): GraphqlC
 }
 
 /** Checks the schema of a configuration module, without any users. */
-export const checkSchema: ModuleCheck = ({ graphql: given }, name, _resolveSecret, problems) => {
+export const checkSchema: ModuleCheck = (
+  { graphql: given },
+  name,
+  _resolveSecret,
+  problems,
+  { relations },
+) => {
   const { users, userFeed } = inMemory(0);
-  ownSchema(given, usersSchema(users, userFeed), name, problems);
+  const builtIn = usersSchema(users, userFeed);
+  ownSchema(
+    given,
+    withRelations(builtIn, relations, name, problems, () => undefined),
+    name,
+    problems,
+  );
 };
 
 function inMemory(maxUsers: number) {

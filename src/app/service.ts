@@ -11,6 +11,7 @@ import { type Door, optionOf, type Settings } from '../config/options/options.ts
 import { KnownSecrets } from '../core/redaction.ts';
 import { listRoutes } from '../http/routes.ts';
 import { createEvents } from '../inbox/events.ts';
+import { servesRelations } from '../relations/relation.ts';
 import { backupFileOf } from '../sql/backup/backup.ts';
 import { ScheduledBackups } from '../sql/backup/scheduled.ts';
 import type { Database, Replica } from '../sql/database.ts';
@@ -88,7 +89,7 @@ export async function createService(config: Config, { logStream }: ServiceOption
   );
   const telemetry = openTelemetry && (await import('./telemetry.ts'));
   const tracing = openTelemetry && telemetry?.openTracing(openTelemetry, settings['tracing.oneIn']);
-  const opened = needsDatabase(settings)
+  const opened = needsDatabase(config)
     ? opening.use(
         await openDatabase(settings['database.url'], {
           observer: databaseMeters(metrics),
@@ -110,7 +111,8 @@ export async function createService(config: Config, { logStream }: ServiceOption
       )
     : undefined;
   if (opened !== undefined) warnOfExposedFiles(settings, log);
-  const hasRelations = config.relations.length > 0 && (isOpen('rest') || isOpen('webhook'));
+  const hasRelations =
+    config.relations.length > 0 && (isOpen('rest') || isOpen('webhook') || isOpen('graphql'));
   const relations = hasRelations ? await opened?.openRelations(config.relations) : undefined;
   if (relations !== undefined && relations.undeclared.length > 0)
     log.warn(
@@ -294,10 +296,11 @@ export async function createService(config: Config, { logStream }: ServiceOption
   return service;
 }
 
-/** Whether an open door needs the database: GraphQL over users in memory does not. */
-function needsDatabase({ interfaces, 'graphql.users': graphqlUsers }: Settings): boolean {
-  const isOpen = (door: Door) => interfaces.includes(door);
-  return isOpen('rest') || isOpen('webhook') || (isOpen('graphql') && graphqlUsers === 'database');
+/** Whether an open door needs the database: GraphQL does not, over users in memory and without relations. */
+function needsDatabase({ settings, relations }: Config): boolean {
+  const isOpen = (door: Door) => settings.interfaces.includes(door);
+  const isStored = settings['graphql.users'] === 'database' || servesRelations(relations);
+  return isOpen('rest') || isOpen('webhook') || (isOpen('graphql') && isStored);
 }
 
 /** Whether a door accepts any Host: webhooks come through tunnels, and pages lack other credentials. */

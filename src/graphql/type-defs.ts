@@ -165,8 +165,8 @@ export function rebuildSchema(
   const fieldOf = (field: GraphQLFieldConfig<unknown, unknown>, change: FieldChange | undefined) => ({
     ...withType(field),
     args: mapValues(field.args ?? {}, withType),
-    // The extensions describe how the built-in resolver may run.
-    ...(change && { ...change, extensions: {} }),
+    // The other extensions describe how the built-in resolver may run.
+    ...(change && { ...change, extensions: accessOf(field) }),
   });
 
   const fieldsOf = (fields: GraphQLFieldConfigMap<unknown, unknown>, { fields: changed }: TypeChange) =>
@@ -227,6 +227,11 @@ export function rebuildSchema(
     types: types.map(named),
     directives: directives.map(directiveOf),
   });
+}
+
+/** The extension with the relation that callers of a field need access to. */
+function accessOf({ extensions }: GraphQLFieldConfig<unknown, unknown>) {
+  return extensions?.access === undefined ? {} : { access: extensions.access };
 }
 
 function scalarOf(type: GraphQLScalarType, { scalar }: TypeChange): GraphQLScalarType {

@@ -1,0 +1,110 @@
+import {
+  buildSchema,
+  type ExecutionResult,
+  execute,
+  type GraphQLResolveInfo,
+  type GraphQLSchema,
+  parse,
+  printSchema,
+} from 'graphql';
+import { codecOf } from '../../../src/relations/codecs.ts';
+import { type Column, type Relation, USERS } from '../../../src/relations/relation.ts';
+import type { Model, ModelList, ModelRow, Tree } from '../../support/relations/model.ts';
+
+/** A row as a client gets it, without the rows of others. */
+export function shownRow({ name, columns }: Relation, row: ModelRow): Record<string, unknown> {
+  return Object.fromEntries(
+    columns.map((column) => {
+      const value = shownValue(column, row);
+      return [column.name, name === USERS && column.name === 'id' ? String(value) : value];
+    }),
+  );
+}
+
+export function shownValue({ name, type }: Column, row: ModelRow): unknown {
+  const value = row[name] ?? null;
+  return value === null ? null : JSON.parse(codecOf(type).format(value));
+}
+
+interface ListInput {
+  readonly where?: Tree | null;
+  readonly orderBy?: readonly Readonly<Record<string, unknown>>[] | null;
+  readonly limit?: number | null;
+}
+
+function listOf({ where, orderBy, limit }: ListInput): ModelList {
+  const term = (given: unknown, path: readonly string[] = []): string => {
+    if (typeof given === 'string') return `${given === 'DESC' ? '-' : ''}${path.join('.')}`;
+    const [[name, inner] = ['', undefined]] = Object.entries(given as object);
+    return term(inner, [...path, name]);
+  };
+  return {
+    where: where ?? {},
+    sort: (orderBy ?? []).map((each) => term(each)),
+    ...(limit == null ? {} : { limit }),
+  };
+}
+
+/**
+ * Executes documents with GraphQL.js over plain resolvers and arrays: the results that a door must give for the same
+ * schema.
+ */
+export class ReferenceDoor {
+  readonly #schema: GraphQLSchema;
+  readonly #model: Model;
+  readonly #relations: readonly Relation[];
+
+  constructor(schema: GraphQLSchema, relations: readonly Relation[], model: Model) {
+    this.#schema = buildSchema(printSchema(schema));
+    this.#relations = relations;
+    this.#model = model;
+  }
+
+  async query(query: string, variableValues: Readonly<Record<string, unknown>>): Promise<ExecutionResult> {
+    const rootValue = Object.fromEntries(
+      this.#relations.flatMap((relation) => [
+        [relation.name, (given: ListInput) => this.#list(relation, listOf(given))],
+        [relation.one, (given: Readonly<Record<string, unknown>>) => this.#byKey(relation, given)],
+      ]),
+    );
+    return await execute({ schema: this.#schema, document: parse(query), rootValue, variableValues });
+  }
+
+  #list(relation: Relation, list: ModelList): readonly unknown[] {
+    return this.#model.list(relation.name, list).map((row) => this.#object(relation, row));
+  }
+
+  #byKey(relation: Relation, given: Readonly<Record<string, unknown>>): unknown {
+    const where = Object.fromEntries(relation.key.map((name) => [name, { eq: given[name] }]));
+    return this.#list(relation, { where })[0] ?? null;
+  }
+
+  /** A row whose fields are properties and methods. */
+  #object(relation: Relation, row: ModelRow): Readonly<Record<string, unknown>> {
+    const value = (name: string) => {
+      const column = relation.columns.find((each) => each.name === name);
+      return column === undefined ? null : shownValue(column, row);
+    };
+    const object: Record<string, unknown> = shownRow(relation, row);
+    for (const { name, to, columns, targetColumns } of relation.references) {
+      object[name] = () => {
+        if (columns.some((each) => value(each) === null)) return null;
+        const where = Object.fromEntries(
+          targetColumns.map((each, i) => [each, { eq: value(columns[i] ?? '') }]),
+        );
+        return this.#list(this.#model.relation(to), { where })[0] ?? null;
+      };
+    }
+    for (const { name, relation: other, reference } of relation.inverses) {
+      const target = this.#model.relation(other);
+      const back = target.references.find((each) => each.name === reference);
+      object[name] = (given: ListInput, _context: unknown, _info: GraphQLResolveInfo) => {
+        const pairs =
+          back?.columns.map((each, i) => [each, { eq: value(back.targetColumns[i] ?? '') }]) ?? [];
+        const { where = {}, ...list } = listOf(given);
+        return this.#list(target, { ...list, where: { and: [Object.fromEntries(pairs), where] } });
+      };
+    }
+    return object;
+  }
+}

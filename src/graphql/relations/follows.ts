@@ -14,7 +14,7 @@ import { type Condition, ConditionReader, invalidParameter } from '../../relatio
 import { resultOf } from './reads.ts';
 import { refusal, showing } from './refusals.ts';
 import type { KnownRow, RowRenderer } from './rendered-rows.ts';
-import type { SelectionReader } from './selections.ts';
+import { type SelectionReader, withNumbers } from './selections.ts';
 
 /** What subscriptions need of the service. */
 export interface FollowOptions {
@@ -89,7 +89,7 @@ export class Follows {
     if (where == null) return undefined;
     const condition = new ConditionReader(this.#options.selections.relations, 'where').readTree(
       relation,
-      where,
+      withNumbers(this.#options.selections.relations, relation, where),
     );
     if (isOfRowAlone(condition)) return condition;
     throw invalidParameter(

@@ -11,8 +11,8 @@ import type { RowPage } from '../../relations/rows/row-lists.ts';
 import type { RowKey, RowStore } from '../../relations/rows/rows.ts';
 import { linkOf, type SelectedMember } from '../../relations/selections/selection.ts';
 import { showing } from './refusals.ts';
-import { limitOf, type SelectedRows, type SelectionReader } from './selections.ts';
-import { LIST_LIMIT } from './types.ts';
+import { limitOf, numberOf, type SelectedRows, type SelectionReader } from './selections.ts';
+import { isNumber, LIST_LIMIT } from './types.ts';
 
 /** What reads need of the service. */
 export interface ReadOptions {
@@ -215,7 +215,8 @@ export function keyOf(
   const values: Value[] = [];
   for (const name of key) {
     const column = columns.find((each) => each.name === name);
-    const parsed = column && codecOf(column.type).parse(given[name]);
+    const part = column !== undefined && isNumber(column.type) ? numberOf(given[name]) : given[name];
+    const parsed = column && codecOf(column.type).parse(part);
     if (parsed === undefined || !('value' in parsed)) return undefined;
     values.push(parsed.value);
   }

@@ -43,7 +43,22 @@ function scalar(
   });
 }
 
-const SAFE_INT = scalar('SafeInt', 'A whole number below 2^53, as a JSON number.', ['number']);
+/** It takes the ids of rows, which are texts, for columns that refer to these. */
+const SAFE_INT = new GraphQLScalarType<unknown, unknown>({
+  name: 'SafeInt',
+  description: 'A whole number below 2^53, as a JSON number. A text of digits is accepted.',
+  coerceOutputValue: (value) => value,
+  coerceInputValue: readSafeInt,
+  coerceInputLiteral: (node: ConstValueNode) =>
+    readSafeInt(node.kind === Kind.INT ? Number(node.value) : valueFromASTUntyped(node)),
+});
+
+function readSafeInt(value: unknown): number {
+  const number = typeof value === 'string' && /^-?\d{1,16}$/.test(value) ? Number(value) : value;
+  if (typeof number === 'number') return number;
+  throw new GraphQLError(`SafeInt takes a number, not ${describeValue(value)}`);
+}
+
 const BIG_INT = scalar('BigInt', 'A whole number of 64 bits, as a text.', ['string', 'number']);
 const DECIMAL = scalar('Decimal', 'An exact decimal number, as a text.', ['string', 'number']);
 const DATE = scalar('Date', 'A date such as 2024-02-29.', ['string']);

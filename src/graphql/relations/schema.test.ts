@@ -49,7 +49,7 @@ test('types are made when a document asks for them', () => {
   assert.deepEqual(
     unknown.map(({ message }) => message),
     [
-      'Argument "Query.r7(id:)" of type "SafeInt!" is required, but it was not provided.',
+      'Argument "Query.r7(id:)" of type "ID!" is required, but it was not provided.',
       'Cannot query field "nam" on type "R8". Did you mean "name"?',
     ],
   );

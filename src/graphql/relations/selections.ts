@@ -18,7 +18,7 @@ import {
   type Selection,
 } from '../../relations/selections/selection.ts';
 import { refusal } from './refusals.ts';
-import { LIST_LIMIT, type RowMember, relatedKey, VERSION } from './types.ts';
+import { isId, isNumber, LIST_LIMIT, type RowMember, relatedKey, VERSION } from './types.ts';
 
 /** What a document selects of the rows of a relation, without the values of arguments. */
 interface RowsPlan {
@@ -204,7 +204,10 @@ export class SelectionReader {
     const condition: Condition =
       where == null
         ? { is: 'and', all: [] }
-        : new ConditionReader(this.relations, parameter).readTree(relation, where);
+        : new ConditionReader(this.relations, parameter).readTree(
+            relation,
+            withNumbers(this.relations, relation, where),
+          );
     const terms = ((orderBy ?? []) as readonly unknown[]).map(termOf);
     const order =
       terms.length === 0
@@ -224,6 +227,44 @@ interface ListInput {
 export function limitOf(limit: number, parameter: string): number {
   if (limit >= 1 && limit <= LIST_LIMIT.max) return limit;
   throw invalidParameter(parameter, `"${parameter}" takes a limit from 1 to ${LIST_LIMIT.max}`);
+}
+
+/** A tree of conditions with numbers in place of the ids that are numbers. */
+export function withNumbers(relations: Relations, relation: Relation, tree: unknown): unknown {
+  if (typeof tree !== 'object' || tree === null || Array.isArray(tree)) return tree;
+  return Object.fromEntries(
+    Object.entries(tree).map(([name, given]): readonly [string, unknown] => {
+      const within = (each: unknown, of = relation) => withNumbers(relations, of, each);
+      if (name === 'and' || name === 'or')
+        return [name, Array.isArray(given) ? given.map((each) => within(each)) : given];
+      if (name === 'not') return [name, within(given)];
+      const column = relation.columns.find((each) => each.name === name);
+      if (column !== undefined) {
+        const isText = isId(relation, column) && isNumber(column.type);
+        return [name, isText ? mapped(given, numberOf) : given];
+      }
+      const link = linkOf(relations, relation, name);
+      if (link === undefined) return [name, given];
+      return [
+        name,
+        link.isReference
+          ? within(given, link.relation)
+          : mapped(given, (each) => within(each, link.relation)),
+      ];
+    }),
+  );
+}
+
+/** An object with each of its members changed. */
+function mapped(given: unknown, change: (value: unknown) => unknown): unknown {
+  if (typeof given !== 'object' || given === null) return given;
+  return Object.fromEntries(Object.entries(given).map(([name, value]) => [name, change(value)]));
+}
+
+/** The number of an id, or those of several; other values as they are, which the column refuses. */
+export function numberOf(id: unknown): unknown {
+  if (Array.isArray(id)) return id.map(numberOf);
+  return typeof id === 'string' && /^-?\d{1,16}$/.test(id) ? Number(id) : id;
 }
 
 /** A term of an order such as `-author.name`, from `{ author: { name: DESC } }`. */
@@ -262,7 +303,7 @@ function memberPlan(field: FieldPlan, relation: Relation): MemberPlan {
     const isOwn = relation.name !== USERS || field.definition.resolve !== undefined || index === -1;
     return isOwn ? { key, is: 'own' } : { key, is: 'column', index, isText: name === 'id' };
   }
-  if (member.is === 'column') return { key, is: 'column', index: member.index, isText: false };
+  if (member.is === 'column') return { key, ...member };
   if (member.is === 'version') return { key, is: 'version' };
   return { key, is: 'rows', name: member.name, field, rows: rowsPlan(field, member.relation) };
 }

@@ -3,6 +3,7 @@ import {
   GraphQLEnumType,
   type GraphQLFieldConfig,
   type GraphQLFieldConfigMap,
+  GraphQLID,
   type GraphQLInputFieldConfigMap,
   GraphQLInputObjectType,
   type GraphQLInputType,
@@ -23,7 +24,7 @@ import { RELATION_SCALARS, scalarOf } from './scalars.ts';
 
 /** What a field of a row's type shows: `extensions.member`. */
 export type RowMember =
-  | { readonly is: 'column'; readonly index: number }
+  | { readonly is: 'column'; readonly index: number; readonly isText: boolean }
   | { readonly is: 'version' }
   /** The rows that a reference or an inverse leads to. */
   | { readonly is: 'related'; readonly name: string; readonly relation: Relation };
@@ -50,6 +51,21 @@ function uniqueName(columns: readonly string[]): string {
 /** The uniques of a relation by which a row can be upserted, by their names. */
 export function uniquesOf({ key, unique }: Relation): ReadonlyMap<string, readonly string[]> {
   return new Map([key, ...unique].map((columns) => [uniqueName(columns), columns]));
+}
+
+const IDS: readonly ColumnType['kind'][] = ['serial', 'integer', 'bigint', 'uuid', 'text'];
+
+/**
+ * Whether a column is the `id` of its rows, of the type ID: a text, as Relay and the caches of clients expect. Other
+ * columns with the same values keep their types.
+ */
+export function isId({ key }: Pick<Relation, 'key'>, { name, type }: Column): boolean {
+  return name === 'id' && key.length === 1 && key[0] === name && IDS.includes(type.kind);
+}
+
+/** Whether the values of a type are numbers in JSON, and texts as an ID. */
+export function isNumber({ kind }: ColumnType): boolean {
+  return kind === 'serial' || kind === 'integer';
 }
 
 /** The version of a row, which every row has. */
@@ -143,7 +159,7 @@ export class RelationTypes {
     return Object.fromEntries(
       relation.key.map((name) => [
         name,
-        { type: new GraphQLNonNull(this.leaf(relation, columnOf(relation, name))) },
+        { type: new GraphQLNonNull(this.#shown(relation, columnOf(relation, name))) },
       ]),
     );
   }
@@ -151,6 +167,11 @@ export class RelationTypes {
   /** The type of a column's values. */
   leaf(relation: Relation, column: Column): GraphQLLeafType {
     return scalarOf(column.type) ?? this.get<GraphQLEnumType>(enumName(relation, column));
+  }
+
+  /** The type of a column of a row, of a key and of conditions. */
+  #shown(relation: Relation, column: Column): GraphQLLeafType {
+    return isId(relation, column) ? GraphQLID : this.leaf(relation, column);
   }
 
   #make(relation: Relation, name: string): GraphQLNamedType {
@@ -215,8 +236,8 @@ export class RelationTypes {
   #members(relation: Relation): GraphQLFieldConfigMap<unknown, unknown> {
     const fields: Record<string, GraphQLFieldConfig<unknown, unknown>> = {};
     for (const [index, column] of relation.columns.entries()) {
-      const type = this.leaf(relation, column);
-      const member: RowMember = { is: 'column', index };
+      const type = this.#shown(relation, column);
+      const member: RowMember = { is: 'column', index, isText: type === GraphQLID && isNumber(column.type) };
       fields[column.name] = {
         type: column.nullable ? type : new GraphQLNonNull(type),
         extensions: { member },
@@ -282,7 +303,7 @@ export class RelationTypes {
     };
     for (const column of relation.columns) {
       fields[column.name] = {
-        type: this.get<GraphQLInputObjectType>(filterName(this.leaf(relation, column))),
+        type: this.get<GraphQLInputObjectType>(filterName(this.#shown(relation, column))),
       };
     }
     for (const { name, to } of relation.references) {
@@ -427,7 +448,7 @@ const KINDS: readonly ColumnType[] = [
   { kind: 'bytes', max: 1 },
 ];
 /** The scalars of columns that conditions test. */
-const FILTERED = KINDS.map((type) => scalarOf(type) as GraphQLLeafType);
+const FILTERED = [GraphQLID, ...KINDS.map((type) => scalarOf(type) as GraphQLLeafType)];
 
 const ORDERED = ['eq', 'ne', 'in', 'lt', 'lte', 'gt', 'gte', 'isNull'] as const;
 type Test = (typeof ORDERED)[number] | 'prefix' | 'contains';

@@ -63,7 +63,8 @@ class Comparison {
     });
     const serial = relation.columns.find((column) => column.type.kind === 'serial');
     const row = body.data?.row as Body | undefined;
-    const given = serial === undefined ? undefined : (row?.[serial.name] as number | undefined);
+    const found = serial && row?.[serial.name];
+    const given = found === undefined ? undefined : Number(found);
     this.#agree(relation, text, row, this.#model.create(name, data, given), data);
   }
 

@@ -20,9 +20,9 @@ const FILL = `mutation {
 async function filled(door: RelationsDoor): Promise<RelationsDoor> {
   await door.database.users.create({ name: 'Ada', email: 'ada@example.org' });
   assert.deepEqual(await door.data(FILL), {
-    a: { id: 1 },
-    b: { id: 2 },
-    createBooks: [{ id: 1 }, { id: 2 }, { id: 3 }],
+    a: { id: '1' },
+    b: { id: '2' },
+    createBooks: [{ id: '1' }, { id: '2' }, { id: '3' }],
     createLoans: [{ reader: 'ann' }, { reader: 'bob' }],
   });
   return door;

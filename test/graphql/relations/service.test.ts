@@ -57,9 +57,9 @@ describe('relations at the GraphQL door of a service', () => {
     );
     assert.deepEqual(body, {
       data: {
-        a: { id: 1 },
+        a: { id: '1' },
         u: { id: '3' },
-        b: { id: 1, title: 'Emma', author: { name: 'Austen' }, owner: null },
+        b: { id: '1', title: 'Emma', author: { name: 'Austen' }, owner: null },
       },
     });
     const { body: read } = await ask(

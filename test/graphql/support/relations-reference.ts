@@ -7,16 +7,18 @@ import {
   parse,
   printSchema,
 } from 'graphql';
+import { withNumbers } from '../../../src/graphql/relations/selections.ts';
+import { isId } from '../../../src/graphql/relations/types.ts';
 import { codecOf } from '../../../src/relations/codecs.ts';
-import { type Column, type Relation, USERS } from '../../../src/relations/relation.ts';
+import type { Column, Relation } from '../../../src/relations/relation.ts';
 import type { Model, ModelList, ModelRow, Tree } from '../../support/relations/model.ts';
 
 /** A row as a client gets it, without the rows of others. */
-export function shownRow({ name, columns }: Relation, row: ModelRow): Record<string, unknown> {
+export function shownRow({ key, columns }: Relation, row: ModelRow): Record<string, unknown> {
   return Object.fromEntries(
     columns.map((column) => {
       const value = shownValue(column, row);
-      return [column.name, name === USERS && column.name === 'id' ? String(value) : value];
+      return [column.name, isId({ key }, column) ? String(value) : value];
     }),
   );
 }
@@ -71,7 +73,9 @@ export class ReferenceDoor {
   }
 
   #list(relation: Relation, list: ModelList): readonly unknown[] {
-    return this.#model.list(relation.name, list).map((row) => this.#object(relation, row));
+    const all = new Map(this.#relations.map((each) => [each.name, each]));
+    const where = withNumbers(all, relation, list.where) as Tree;
+    return this.#model.list(relation.name, { ...list, where }).map((row) => this.#object(relation, row));
   }
 
   #byKey(relation: Relation, given: Readonly<Record<string, unknown>>): unknown {

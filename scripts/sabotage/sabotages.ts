@@ -326,7 +326,7 @@ export const SABOTAGES: readonly Sabotage[] = [
     file: 'src/graphql/relations/selections.ts',
     from: 'this.#collect(plan, variables, given);',
     to: '',
-    test: 'test/graphql/relations/random.test.ts',
+    test: 'test/graphql/relations/reads.test.ts',
   },
   {
     promise: 'A start does not pay for the types of relations',

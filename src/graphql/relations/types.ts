@@ -20,6 +20,7 @@ import { LIMIT } from '../../relations/lists.ts';
 import { type Column, type ColumnType, type Relation, USERS } from '../../relations/relation.ts';
 import type { Relations } from '../../relations/rows/conditions.ts';
 import { linkOf } from '../../relations/selections/selection.ts';
+import { FILTERED, filterName, filterOf, listOf, testsOf } from './filters.ts';
 import { RELATION_SCALARS, scalarOf } from './scalars.ts';
 
 /** What a field of a row's type shows: `extensions.member`. */
@@ -366,10 +367,6 @@ const NOTHING = ['_', { type: GraphQLBoolean, description: 'Leave it out: there 
 
 const required = { text: new GraphQLNonNull(GraphQLString), flag: new GraphQLNonNull(GraphQLBoolean) };
 
-function listOf(type: GraphQLInputObjectType | GraphQLLeafType): GraphQLInputType {
-  return new GraphQLList(new GraphQLNonNull(type));
-}
-
 function columnOf(relation: Relation, name: string): Column {
   const column = relation.columns.find((each) => each.name === name);
   if (column === undefined) throw new Error(`${relation.name} has no column ${name}`);
@@ -432,57 +429,6 @@ const PAGE_INFO = new GraphQLObjectType({
     endCursor: { type: GraphQLString },
   },
 });
-
-const KINDS: readonly ColumnType[] = [
-  { kind: 'serial', open: false },
-  { kind: 'integer', min: 0, max: 1 },
-  { kind: 'bigint' },
-  { kind: 'decimal', precision: 1, scale: 0 },
-  { kind: 'number' },
-  { kind: 'boolean' },
-  { kind: 'text', max: 1, fold: false },
-  { kind: 'date' },
-  { kind: 'timestamp' },
-  { kind: 'uuid' },
-  { kind: 'json', maxBytes: 1 },
-  { kind: 'bytes', max: 1 },
-];
-/** The scalars of columns that conditions test. */
-const FILTERED = [GraphQLID, ...KINDS.map((type) => scalarOf(type) as GraphQLLeafType)];
-
-const ORDERED = ['eq', 'ne', 'in', 'lt', 'lte', 'gt', 'gte', 'isNull'] as const;
-type Test = (typeof ORDERED)[number] | 'prefix' | 'contains';
-
-function testsOf({ name }: GraphQLLeafType): readonly Test[] {
-  switch (name) {
-    case 'JSON':
-      return ['isNull'];
-    case 'Boolean':
-    case 'Bytes':
-      return ['eq', 'ne', 'in', 'isNull'];
-    case 'String':
-      return [...ORDERED, 'prefix', 'contains'];
-    default:
-      return ORDERED;
-  }
-}
-
-function filterName({ name }: GraphQLLeafType): string {
-  return `${name}Filter`;
-}
-
-/** The tests of a column, all of which hold. */
-function filterOf(type: GraphQLLeafType, tests: readonly Test[]): GraphQLInputObjectType {
-  const typeOf = (test: Test): GraphQLInputType => {
-    if (test === 'isNull') return GraphQLBoolean;
-    return test === 'in' ? listOf(type) : type;
-  };
-  return new GraphQLInputObjectType({
-    name: filterName(type),
-    description: `Tests of a column of ${type.name}, all of which hold.`,
-    fields: () => Object.fromEntries(tests.map((test) => [test, { type: typeOf(test) }])),
-  });
-}
 
 /** The number of rows of a list without a limit, and the most that it may have. */
 export const LIST_LIMIT = LIMIT;

@@ -92,6 +92,19 @@ for (const [engine, open] of Object.entries(graphqlRelationDoors)) {
       );
     });
 
+    test('a document gives other rows for other variables', async () => {
+      await using door = await filled(await open(library));
+      const query = `query ($reader: String, $limit: Int, $more: Boolean!) {
+        book(id: 1) { loans(where: { reader: { eq: $reader } }, limit: $limit) { reader } title @include(if: $more) }
+      }`;
+      const read = (variables: object) => door.data({ query, variables });
+      const [ann, bob] = ['ann', 'bob'].map((reader) => ({ loans: [{ reader }] }));
+      assert.deepEqual(await read({ reader: 'ann', more: false }), { book: ann });
+      assert.deepEqual(await read({ reader: 'bob', more: false }), { book: bob });
+      assert.deepEqual(await read({ reader: 'bob', more: true }), { book: { ...bob, title: 'Emma' } });
+      assert.deepEqual(await read({ reader: 'ann', more: false }), { book: ann });
+    });
+
     test('connections walk a list forwards and back', async () => {
       await using door = await filled(await open(library));
       const page = (args: string, fields = 'edges { node { title } }') =>

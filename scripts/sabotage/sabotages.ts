@@ -1031,14 +1031,6 @@ export const SABOTAGES: readonly Sabotage[] = [
     test: 'test/relations/embedding.test.ts',
   },
   {
-    promise: 'A transaction on PostgreSQL has its connection alone until it ends',
-    change: 'a connection is free while a transaction waits for results',
-    file: 'src/sql/postgres-pool/connection.ts',
-    from: 'return this.#load + this.#open;',
-    to: 'return this.#load;',
-    test: 'test/relations/embedding.test.ts',
-  },
-  {
     promise: 'Rows are embedded for callers who may read them',
     change: 'the scopes of embedded relations are not asked for',
     file: 'src/rest/relations/shown-rows.ts',

@@ -82,7 +82,10 @@ export function decimalCodec({ precision, scale, min, max }: DecimalType): Codec
   const limit = 10n ** BigInt(precision);
   const least = min === undefined ? undefined : scaled(min);
   const most = max === undefined ? undefined : scaled(max);
+  const plain = plainDecimal(precision, scale);
+  const takesPlain = (least === undefined || least <= 0n) && most === undefined;
   const parseText = (text: string): Parsed => {
+    if (takesPlain && plain.test(text)) return { value: text };
     const [, sign, whole = '', fraction = ''] = (text.length <= MAX_DECIMAL && DECIMAL.exec(text)) || [];
     if (sign === undefined) return problem(shape);
     if (/[^0]/.test(fraction.slice(scale)))
@@ -132,6 +135,12 @@ export function decimalCodec({ precision, scale, min, max }: DecimalType): Codec
       json: postgresText,
     }),
   };
+}
+
+/** The decimals without a sign that `parseText` would write as they are. */
+function plainDecimal(precision: number, scale: number): RegExp {
+  const whole = precision > scale ? `(?:0|[1-9]\\d{0,${precision - scale - 1}})` : '0';
+  return new RegExp(`^${whole}${scale === 0 ? '' : `\\.\\d{${scale}}`}$`);
 }
 
 /** A decimal without its point. */

@@ -35,7 +35,7 @@ export function parseJsonText(text: string): unknown {
 /** Bounds the nesting before JSON.parse sees it. */
 function refuseDepth(text: string): void {
   // Each level takes two characters.
-  if (text.length <= 2 * LIMITS.jsonDepth || countOpenings(text) <= LIMITS.jsonDepth) return;
+  if (text.length <= 2 * LIMITS.jsonDepth || !hasOpenings(text, LIMITS.jsonDepth + 1)) return;
   let depth = 0;
   let inString = false;
   for (let i = 0; i < text.length; i++) {
@@ -52,14 +52,15 @@ function refuseDepth(text: string): void {
   }
 }
 
-/** Counts opening brackets, including those in strings: a fast upper bound of the depth. */
-function countOpenings(text: string): number {
-  let count = 0;
-  for (let i = 0; i < text.length; i++) {
-    const c = text.charCodeAt(i);
-    if (c === 0x7b || c === 0x5b) count++;
+/** Whether a text has so many opening brackets, including those in strings. */
+function hasOpenings(text: string, count: number): boolean {
+  let left = count;
+  for (const bracket of ['{', '[']) {
+    for (let at = text.indexOf(bracket); at !== -1; at = text.indexOf(bracket, at + 1)) {
+      if (--left === 0) return true;
+    }
   }
-  return count;
+  return false;
 }
 
 function refuseProto(value: unknown): void {

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { MaybePromise } from '../../core/scheduler.ts';
 import { didYouMean, quote } from '../../core/text.ts';
+import type { Codec } from '../codec.ts';
 import { codecOf } from '../codecs.ts';
 import type { ImportCheckpoint, ImportPosition } from '../import.ts';
 import type { Column, ColumnType, Relation, Value } from '../relation.ts';
@@ -142,6 +143,18 @@ interface UpsertPlace {
   readonly faults: RowFault[];
 }
 
+/** How the member of a column is read. */
+interface MemberReader {
+  readonly column: Column;
+  readonly codec: Codec;
+  /** The place in the key; -1 outside it. */
+  readonly part: number;
+  /** Whether objects without the member have a property of its name. */
+  readonly isInherited: boolean;
+  /** Whether the service alone assigns it. */
+  readonly isAssigned: boolean;
+}
+
 /** Reads and writes the JSON of a relation's rows, and the keys in its paths. */
 export class RowFormat {
   readonly relation: Relation;
@@ -152,6 +165,7 @@ export class RowFormat {
   /** Whether a key may be a text that no path can have. */
   readonly #mayLackPath: boolean;
   readonly #names: ReadonlyMap<string, number>;
+  readonly #readers: readonly MemberReader[];
 
   constructor(relation: Relation) {
     this.relation = relation;
@@ -161,6 +175,13 @@ export class RowFormat {
     this.keyIndexes = key.map((name) => this.indexOf(name));
     const [{ type } = { type: undefined }] = this.keyIndexes.map((i) => columns[i] as Column);
     this.#mayLackPath = key.length === 1 && PATHLESS_TYPES.includes(type?.kind);
+    this.#readers = columns.map((column) => ({
+      column,
+      codec: codecOf(column.type),
+      part: key.indexOf(column.name),
+      isInherited: column.name in Object.prototype,
+      isAssigned: column.type.kind === 'serial' && !column.type.open,
+    }));
   }
 
   /** The index of a column. */
@@ -258,25 +279,22 @@ export class RowFormat {
     },
   ): RowValues {
     const members = this.#members(given, at, faults);
-    const { columns, key: keyNames } = this.relation;
     if (members === undefined) return [];
-    const row = columns.map((column) => {
-      const part = key === undefined ? -1 : keyNames.indexOf(column.name);
-      const own = Object.hasOwn(members, column.name) ? members[column.name] : undefined;
-      if (part >= 0) {
-        const value = key?.[part] ?? null;
-        if (own !== undefined) this.#requireSame(column, own, value, pointerTo(at, column.name), faults);
+    const row = this.#readers.map(({ column, codec, part, isInherited, isAssigned }) => {
+      const { name } = column;
+      const own = isInherited && !Object.hasOwn(members, name) ? undefined : members[name];
+      if (key !== undefined && part >= 0) {
+        const value = key[part] ?? null;
+        if (own !== undefined) this.#requireSame(column, own, value, pointerTo(at, name), faults);
         return value;
       }
       if (own !== undefined) {
-        if (later?.has(column.name) && (column.type.kind !== 'serial' || column.type.open)) return null;
-        if (column.type.kind === 'serial' && !column.type.open) {
-          if (ignoresSerial) return null;
-          const detail = `"${column.name}" is assigned by the service; leave it out`;
-          faults.push({ detail, pointer: pointerTo(at, column.name) });
-          return null;
-        }
-        return readMember(column, own, at, faults);
+        if (!isAssigned && later?.has(name)) return null;
+        if (!isAssigned) return readMember(column, codec, own, at, faults);
+        if (ignoresSerial) return null;
+        const detail = `"${name}" is assigned by the service; leave it out`;
+        faults.push({ detail, pointer: pointerTo(at, name) });
+        return null;
       }
       return absentValue(column, caller, at, faults);
     });
@@ -335,7 +353,7 @@ export class RowFormat {
       const column = this.relation.columns[i] as Column;
       const part = this.relation.key.indexOf(name);
       if (part >= 0) this.#requireSame(column, own, key[part] ?? null, pointerTo('#', name), faults);
-      else patch.set(i, readMember(column, own, '#', faults));
+      else patch.set(i, readMember(column, codecOf(column.type), own, '#', faults));
     }
     return patch;
   }
@@ -369,10 +387,10 @@ function jsonOf(type: ColumnType, value: Value): string {
 }
 
 /** `at` is the pointer of the row. */
-function readMember(column: Column, given: unknown, at: string, faults: RowFault[]): Value {
+function readMember(column: Column, codec: Codec, given: unknown, at: string, faults: RowFault[]): Value {
   let problem = 'must not be null';
   if (given !== null) {
-    const parsed = codecOf(column.type).parse(given);
+    const parsed = codec.parse(given);
     if ('value' in parsed) return parsed.value;
     problem = parsed.problem;
   } else if (column.nullable) return null;

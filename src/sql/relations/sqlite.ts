@@ -1,6 +1,7 @@
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
 import { GenerationalCache } from '../../core/generational-cache.ts';
 import type { MaybePromise } from '../../core/scheduler.ts';
+import type { Storage } from '../../relations/codec.ts';
 import { SQLITE_BASE64 } from '../../relations/codecs.ts';
 import type { Relation } from '../../relations/relation.ts';
 import type { RowPage } from '../../relations/rows/row-lists.ts';
@@ -45,8 +46,11 @@ const MAX_STATEMENTS = 1024 * 1024;
 /** What a read with nested rows may take on the caller's thread: a few milliseconds. */
 const SHORT: Budget = { rows: 2_000, bytes: 512 * 1024 };
 
-/** Maximum number of values of an insert of many rows. */
-const MAX_VALUES = 200;
+/**
+ * Maximum number of values of an insert of many rows. SQLite copies each page that a statement changes, so that it can
+ * undo the statement alone; a larger statement copies a page once for more rows.
+ */
+const MAX_VALUES = 4_096;
 
 /** Opens the rows of the relations in an SQLite database. */
 export function sqliteRows(relations: readonly Relation[], options: SqliteRowOptions): RowStores {
@@ -129,9 +133,7 @@ class SqliteRows implements RowEngine {
 
   insertMany(sql: RowSql, rows: readonly RowValues[], version: number) {
     const inserted = sql.inserted(rows[0] ?? []);
-    const size = Math.max(1, Math.floor(MAX_VALUES / (inserted.length + 1)));
-    const starts = Array.from({ length: Math.ceil(rows.length / size) }, (_, i) => i * size);
-    const slices = starts.map((start) => rows.slice(start, start + size));
+    const slices = slicesOf(rows, MAX_VALUES / (inserted.length + 1));
     return {
       steps: slices.map((slice) => insertRows(sql, slice, inserted, version)),
       // The numbers of one statement follow each other, as there is one writer.
@@ -259,6 +261,16 @@ function insertOf(
   };
 }
 
+/** Slices of powers of two, at most `most`, so that the writer prepares few statements. */
+function slicesOf<T>(list: readonly T[], most: number): readonly (readonly T[])[] {
+  const slices: (readonly T[])[] = [];
+  let at = 0;
+  for (let size = 2 ** Math.floor(Math.log2(Math.max(1, most))); size >= 1; size /= 2) {
+    for (; list.length - at >= size; at += size) slices.push(list.slice(at, at + size));
+  }
+  return slices;
+}
+
 /** The insert of rows that name the same columns. */
 function insertRows(
   sql: RowSql,
@@ -269,9 +281,10 @@ function insertRows(
   const { columns, table } = sql.relation;
   const names = [...inserted.map((i) => name(columns[i]?.name ?? '')), sql.version];
   const row = `(${names.map(() => '?').join()})`;
+  const storages = inserted.map((i) => sql.storageAt(i));
   const values: BoundText['values'][number][] = [];
   for (const each of rows) {
-    for (const i of inserted) values.push(sql.bindAt(i, each[i]));
+    for (const [nth, i] of inserted.entries()) values.push((storages[nth] as Storage).bind(each[i] ?? null));
     values.push(version);
   }
   return {

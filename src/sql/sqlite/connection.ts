@@ -28,7 +28,8 @@ export function openWriteConnection(file: string): DatabaseSync {
   return prepared(new DatabaseSync(file, { timeout: BUSY_TIMEOUT }), (db) => {
     // This pragma ignores the busy timeout, and two processes may open a new file at the same time.
     retryWhileBusy(BUSY_TIMEOUT, () => db.exec('PRAGMA journal_mode=WAL'));
-    db.exec(DURABLE);
+    // A batch of an import changes more pages than SQLite's default of 2 MB holds.
+    db.exec(`${DURABLE}; PRAGMA cache_size=-8000`);
   });
 }
 

@@ -15,7 +15,7 @@ const ONLY_PAGES = ['limit', 'cursor', 'sort'];
 
 /**
  * Answers with the matching rows of a relation, one per line. Each piece shows the rows as of its read, and
- * is read after the client has taken the one before. Rows behind the last key at the start are left out.
+ * is read while the client takes the one before. Rows behind the last key at the start are left out.
  */
 export function exporterOf(
   { relation, exports }: RowStore,

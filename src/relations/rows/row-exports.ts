@@ -51,16 +51,19 @@ export function rowExportHead(
   return `${shown.map(({ name }) => name).join()}\r\n`;
 }
 
-/** The pages of a range, one after the other; skips those without rows. */
+/** The pages of a range, of which one is read while the caller takes the one before; skips those without rows. */
 export async function* rowPages(
   exports: Pick<RowExports, 'page'>,
   selection: RowExport,
   { after, upTo }: KeyRange,
 ): AsyncGenerator<ExportPage, void> {
-  for (let last = after; ; ) {
-    const page = await exports.page(selection, { after: last, upTo });
+  const read = async (last: RowKey | undefined) => exports.page(selection, { after: last, upTo });
+  for (let page = await read(after); ; ) {
+    const next = page.more ? read(page.last) : undefined;
+    // Its failure is seen when it is awaited, unless the caller wants no more.
+    next?.catch(() => {});
     if (page.count > 0) yield page;
-    if (!page.more) return;
-    last = page.last;
+    if (next === undefined) return;
+    page = await next;
   }
 }

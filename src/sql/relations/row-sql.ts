@@ -24,7 +24,8 @@ interface TextPage {
   readonly from: string;
   readonly order: string;
   readonly limit: string;
-  readonly maxBytes: number;
+  /** About how many bytes the page may have; undefined if rows are so small that no number of them exceeds it much. */
+  readonly maxBytes: number | undefined;
 }
 
 /** The words in which the statements on rows differ between the engines. */
@@ -50,6 +51,8 @@ export interface RowDialect {
   givenRows(types: readonly string[], columns: readonly (readonly Bound[])[]): BoundText;
   /** Reads texts, then keys, up to about a size. */
   textPage(page: TextPage): string;
+  /** Texts and whole numbers, one behind the other; none of them is null. */
+  joined(parts: readonly string[]): string;
   /** A text as a JSON string. */
   quoteJson(text: string): string;
   /** What an insert says that gives the number of a row. */
@@ -102,8 +105,8 @@ export const SQLITE_ROWS: RowDialect = {
     };
   },
   // Its rows are read one by one until their texts are large enough.
-  textPage: ({ text, keys, from, order, limit }) =>
-    `SELECT ${[text, ...keys].join(', ')} FROM ${from} ORDER BY ${order} ${limit}`,
+  textPage: wholeTextPage,
+  joined: (parts) => inGroups(parts, 16, (group) => `(${group.join(' || ')})`),
   quoteJson: (text) => `json_quote(${text})`,
   packs: false,
   size: (column) => `ifnull(octet_length(${column}), 0)`,
@@ -129,7 +132,10 @@ export const POSTGRES_ROWS: RowDialect = {
     const from = `unnest(${lists.join(', ')}) WITH ORDINALITY AS list (${names}, place)`;
     return { text: `(SELECT place - 1 AS nth, ${names} FROM ${from})`, values: columns };
   },
-  textPage({ text, keys, from, order, limit, maxBytes }) {
+  textPage(page) {
+    const { text, keys, from, order, limit, maxBytes } = page;
+    // The sizes cost a third of the statement.
+    if (maxBytes === undefined) return wholeTextPage(page);
     const names = keys.map((_, i) => `k${i}`);
     const looked = `
       SELECT ${text} AS text, ${keys.map((key, i) => `${key} AS k${i}`).join(', ')}, row_number() OVER (ORDER BY ${order}) AS place
@@ -140,6 +146,8 @@ export const POSTGRES_ROWS: RowDialect = {
         FROM (${looked}) AS looked) AS page
       WHERE before < ${maxBytes} ORDER BY place`;
   },
+  // Each || would copy the text so far. A function takes at most 100 arguments.
+  joined: (parts) => inGroups(parts, 100, (group) => `concat(${group.join(', ')})`),
   quoteJson: (text) => `to_json(${text})::text`,
   packs: true,
   size: (column, { kind }) => `coalesce(octet_length(${column}${kind === 'json' ? '::text' : ''}), 0)`,
@@ -149,6 +157,22 @@ export const POSTGRES_ROWS: RowDialect = {
   greatest: (...values) => `greatest(${values.join(', ')})`,
   sums: (column) => [`sum(${column})::text`],
 };
+
+/** Joins parts, at most `size` at a time; SQLite bounds the depth of an expression. */
+function inGroups(
+  parts: readonly string[],
+  size: number,
+  join: (parts: readonly string[]) => string,
+): string {
+  if (parts.length <= size) return join(parts);
+  const starts = Array.from({ length: Math.ceil(parts.length / size) }, (_, i) => i * size);
+  const groups = starts.map((start) => join(parts.slice(start, start + size)));
+  return inGroups(groups, size, join);
+}
+
+function wholeTextPage({ text, keys, from, order, limit }: TextPage): string {
+  return `SELECT ${[text, ...keys].join(', ')} FROM ${from} ORDER BY ${order} ${limit}`;
+}
 
 /** What an insert does with a row that has the same values of a unique or of the key. */
 interface OnConflict {

@@ -4,12 +4,15 @@ import { PAGE_BYTES, PageRows } from '../../relations/lists.ts';
 import type { Column } from '../../relations/relation.ts';
 import type { ExportPage, RowExport, RowExports } from '../../relations/rows/row-exports.ts';
 import type { RowKey } from '../../relations/rows/rows.ts';
+import { maxBytesOf } from '../selections/level-sql.ts';
 import { ConditionWriter, conditionShape, requireIndexes } from './conditions-sql.ts';
 import type { RowEngine } from './row-engine.ts';
 import { type Bound, name, type RowSql } from './row-sql.ts';
 
 /** Maximum number of rows that a page looks at, also without a match. */
 const MAX_LOOKED = 1_000;
+/** Maximum size of the values of so many rows that are read without a look at their sizes, in bytes. */
+const MAX_NARROW = 2 * 1024 * 1024;
 /** Maximum size of all texts of statements in the cache, in bytes. */
 const MAX_TEXTS = 512 * 1024;
 /** The alias of the exported rows. */
@@ -79,8 +82,14 @@ export class RowTexts implements RowExports {
       from: `${table} AS ${ROW} WHERE ${range}`,
       order,
       limit,
-      maxBytes: PAGE_BYTES,
+      maxBytes: this.#isNarrow(fields) ? undefined : PAGE_BYTES,
     });
+  }
+
+  /** Whether a page of any rows is small enough to be held in memory. */
+  #isNarrow(fields: readonly number[] | undefined): boolean {
+    const size = this.#shown(fields).reduce((sum, { type }) => sum + maxBytesOf(type), 0);
+    return size * MAX_LOOKED <= MAX_NARROW;
   }
 
   #json(fields: readonly number[] | undefined): string {
@@ -88,7 +97,7 @@ export class RowTexts implements RowExports {
       `'${i === 0 ? '{' : ','}"${column.name}":'`,
       orElse(column, this.#jsonValue(column), 'null'),
     ]);
-    return joined([...members, `'}\n'`]);
+    return this.#sql.dialect.joined([...members, `'}\n'`]);
   }
 
   #csv(fields: readonly number[] | undefined): string {
@@ -96,7 +105,7 @@ export class RowTexts implements RowExports {
       ...(i === 0 ? [] : [`','`]),
       orElse(column, this.#csvValue(column), ''),
     ]);
-    return joined([...parts, `'\r\n'`]);
+    return this.#sql.dialect.joined([...parts, `'\r\n'`]);
   }
 
   #shown(fields: readonly number[] | undefined): readonly Column[] {
@@ -116,6 +125,7 @@ export class RowTexts implements RowExports {
         return `CAST(${own} AS text)`;
       case 'serial':
       case 'integer':
+        return dialect.storage(type).json(own);
       case 'number':
       case 'boolean':
         return `CAST(${dialect.storage(type).json(own)} AS text)`;
@@ -160,17 +170,5 @@ export class RowTexts implements RowExports {
 }
 
 function orElse({ nullable }: Column, text: string, otherwise: string): string {
-  return nullable ? `coalesce(${text}, '${otherwise}')` : text;
-}
-
-/** Parts per pair of parentheses: SQLite bounds the depth of an expression. */
-const GROUP = 16;
-
-/** Joins texts. */
-function joined(parts: readonly string[]): string {
-  if (parts.length <= GROUP) return `(${parts.join(' || ')})`;
-  const groups = Array.from({ length: Math.ceil(parts.length / GROUP) }, (_, i) =>
-    joined(parts.slice(i * GROUP, (i + 1) * GROUP)),
-  );
-  return joined(groups);
+  return nullable ? `coalesce(CAST(${text} AS text), '${otherwise}')` : text;
 }

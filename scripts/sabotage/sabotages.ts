@@ -1089,7 +1089,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   {
     promise: 'Columns that a declaration adds to users show only where they are named',
     change: 'users are shown with all columns',
-    file: 'src/relations/rows/row-lists.ts',
+    file: 'src/relations/selections/read-selection.ts',
     from: 'if (name !== USERS) return undefined;',
     to: "if (name !== '') return undefined;",
     test: 'test/relations/user-columns.test.ts',

@@ -67,7 +67,7 @@ test('plain requests over TLS take the fast path, with the replies of Fastify', 
   const tls = await writeCertificate(folder.path, makeCertificate('localhost'));
   await using twins = await startTransportTwins({ env: { ...sampleEnv, ...tls }, module: configModule() });
   await addContents(twins);
-  for (const sample of doorSamples.filter(({ slow }) => slow !== true)) {
+  for (const sample of doorSamples.filter(({ slow, hasRows }) => slow !== true && hasRows !== true)) {
     const [plain] = almostPlain(sample.requests);
     assert.ok(plain);
     const bytes = Buffer.concat([Buffer.from(plain.head), plain.body]);

@@ -8,7 +8,7 @@ import { rounds } from '../support/proof-settings.ts';
 import type { Body } from '../support/relations/model.ts';
 import { bodies, declarations } from '../support/relations/random-declarations.ts';
 import { type RelationDoor, relationDoors } from '../support/relations/relation-door.ts';
-import { LIBRARY, SPECIMENS } from '../support/relations/relations.ts';
+import { column, LIBRARY, relation, SPECIMENS } from '../support/relations/relations.ts';
 
 const NDJSON = 'application/x-ndjson';
 const CSV = 'text/csv';
@@ -70,6 +70,19 @@ for (const [engine, open] of Object.entries(relationDoors)) {
         const refused = await door.get(`/books?${query}`, { accept: CSV });
         assert.deepEqual([refused.status, refused.body.code], [400, 'INVALID_PARAMETER'], query);
       }
+    });
+
+    test('a row may have more columns than a function of the engine takes arguments', async () => {
+      const names = Array.from({ length: 120 }, (_, i) => `c${i}`);
+      const nullable = (i: number) => ({ nullable: i % 2 === 0 });
+      const id = column('id', { kind: 'serial', open: false });
+      const columns = [id, ...names.map((name, i) => column(name, { kind: 'integer' }, nullable(i)))];
+      await using door = await open([relation('wides', { columns })]);
+      const row = Object.fromEntries(names.map((name, i) => [name, i % 4 === 0 ? null : i]));
+      await door.send('POST', '/wides', row);
+      assert.equal(await exportOf(door, '/wides'), `${JSON.stringify({ id: 1, ...row })}\n`);
+      const values = Object.values(row).map((value) => value ?? '');
+      assert.equal(await exportOf(door, '/wides', CSV), `id,${names}\r\n1,${values}\r\n`);
     });
 
     test('rows that come after the start of an export are left out, those before its place are not read again', async () => {

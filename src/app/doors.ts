@@ -27,6 +27,7 @@ import { maskSecrets } from '../management/masking.ts';
 import type { ApiSources } from '../management/options.ts';
 import type { SpringBootAdminOptions } from '../management/spring-boot-admin.ts';
 import { LocalUserFeed } from '../relations/events.ts';
+import { hasRules } from '../relations/relation.ts';
 import { MemoryUserStore } from '../relations/user-stores.ts';
 import { restErrorsWith } from '../rest/messages.ts';
 import { rest } from '../rest/rest.ts';
@@ -258,6 +259,7 @@ export async function openApi(
     {
       resolve: resolveSecret,
       name: file ?? 'configuration',
+      hasRules: config.relations.some(hasRules),
       // Created on first use: an unused logger would appear in the list of loggers.
       get log() {
         return loggers.child('api');

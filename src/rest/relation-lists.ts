@@ -12,11 +12,13 @@ import type { RowOrder } from '../relations/rows/orders.ts';
 import {
   CountLimitError,
   type RowListParameters,
+  type RowLists,
   type RowPage,
   readRowList,
   UnindexedListError,
 } from '../relations/rows/row-lists.ts';
 import type { RowStore } from '../relations/rows/rows.ts';
+import type { RowRules, RowView } from '../relations/rules/views.ts';
 import {
   AggregateLimitError,
   aggregateJson,
@@ -38,6 +40,8 @@ export interface RelationListOptions {
   readonly relations: Relations;
   /** Asked for the scopes of embedded rows; undefined if the door is open. */
   readonly policy: AccessPolicy | undefined;
+  /** Which rows callers may read; undefined without rules. */
+  readonly rules: RowRules | undefined;
   /** The body of a page, given the array of its rows. Default: the array. */
   readonly frame?: (rows: string) => string;
   /** The lists that requests asked for lately, by relation and query; bounded in bytes. */
@@ -98,16 +102,18 @@ class RelationList {
     if (ctx.query.aggregate !== undefined) return this.#aggregates(ctx);
     const prefers = ctx.headers.prefer === undefined ? undefined : preferences(ctx);
     const isLenient = prefers?.get('handling') === 'lenient';
-    const [list, cursor] = this.#listOf(ctx, isLenient);
-    authorizeSelection(this.#options.policy, ctx, list.asked.selection);
+    const view = this.#options.rules?.viewOf(ctx.caller);
+    const { lists } = this.#store.as(view);
+    const [list, cursor] = this.#listOf(ctx, isLenient, view);
+    authorizeSelection(this.#options, ctx, list.asked.selection);
     const { cursorKey, cursors } = this.#options;
     const frame = ({ json: rows }: RowPage) => this.#options.frame?.(`[${rows}]`) ?? `[${rows}]`;
     return whenReady(cursorKey(), (key) => {
       const at = cursor === undefined ? undefined : cursors.read(key, list.name, cursor);
-      return whenReady(this.#page(list, at), (page) => {
+      return whenReady(this.#page(lists, list, at), (page) => {
         const link = this.#links(key, list, at, page);
         if (prefers?.get('count') !== 'exact') return digestedReply(ctx, frame(page), link);
-        const counted = explained(() => this.#store.lists.count(list.asked.where));
+        const counted = explained(() => lists.count(list.asked.where));
         return whenReady(counted, (total) => digestedReply(ctx, frame(page), link, total));
       });
     });
@@ -116,21 +122,26 @@ class RelationList {
   /** GET /books?aggregate=count,sum(price)&group=author_id */
   async #aggregates(ctx: RequestContext): Promise<Reply> {
     const { relations, frame = (rows: string) => rows } = this.#options;
-    const { relation, aggregates } = this.#store;
-    const asked = readAggregation(relations, relation, ctx.query);
+    const view = this.#options.rules?.viewOf(ctx.caller);
+    const { relation, aggregates } = this.#store.as(view);
+    const asked = readAggregation(relations, relation, ctx.query, view);
     const rows = await explained(() => aggregates.read(asked));
     return digestedReply(ctx, frame(aggregateJson(asked, rows)));
   }
 
   /** The list that a request asks for, and the cursor of the page. Throws HttpProblem. */
-  #listOf(ctx: RequestContext, isLenient: boolean): readonly [AskedList, string | undefined] {
+  #listOf(
+    ctx: RequestContext,
+    isLenient: boolean,
+    view: RowView | undefined,
+  ): readonly [AskedList, string | undefined] {
     const { lists, relations } = this.#options;
     const { relation } = this.#store;
     const [query, cursor] = withoutCursor(ctx.target);
-    const kept = `${relation.name}?${query}`;
+    const kept = `${relation.name}?${query}${view === undefined ? '' : ` ${view.key}`}`;
     const known = isLenient ? undefined : lists.get(kept);
     if (known !== undefined) return [known, cursor];
-    const asked = readRowList(relations, relation, ctx.query, isLenient);
+    const asked = readRowList(relations, relation, ctx.query, isLenient, view);
     const parameters = new URLSearchParams(asked.given as [string, string][]).toString();
     const first = parameters === '' ? this.#path : `${this.#path}?${parameters}`;
     const list: AskedList = {
@@ -146,10 +157,10 @@ class RelationList {
     return [list, asked.cursor];
   }
 
-  #page({ asked, readers }: AskedList, at: RowPosition | undefined): MaybePromise<RowPage> {
+  #page(lists: RowLists, { asked, readers }: AskedList, at: RowPosition | undefined): MaybePromise<RowPage> {
     const next = at && readers.map(({ value }, i) => value(at.next[i] ?? null));
     return explained(() =>
-      this.#store.lists.page({ shape: asked, limit: asked.limit, next, backwards: at?.backwards ?? false }),
+      lists.page({ shape: asked, limit: asked.limit, next, backwards: at?.backwards ?? false }),
     );
   }
 

@@ -34,9 +34,11 @@ export function rowSchemas(relations: Relations, relation: Relation): RowSchemas
   const { name, columns, key } = relation;
   const format = new RowFormat(relation);
   const typeOf = (column: string) => (columns[format.indexOf(column)] as Column).type;
-  const isAssigned = ({ type }: Column) => type.kind === 'serial' && !type.open;
+  // The service gives these columns their values.
+  const isAssigned = ({ type, rules }: Column) =>
+    (type.kind === 'serial' && !type.open) || rules?.set !== undefined || rules?.fixed === 'readonly';
   const isRequired = (column: Column) =>
-    column.type.kind !== 'serial' && column.default === undefined && !column.nullable;
+    !isAssigned(column) && column.type.kind !== 'serial' && column.default === undefined && !column.nullable;
   const row = Object.fromEntries(
     columns.map((column) => [column.name, exampleOf(relations, relation, column)]),
   );
@@ -44,7 +46,9 @@ export function rowSchemas(relations: Relations, relation: Relation): RowSchemas
     Object.fromEntries(
       columns.filter((each) => !skipped(each)).map((each) => [each.name, row[each.name] ?? null]),
     );
-  const own = columns.find((each) => !key.includes(each.name) && referenceOf(relation, each) === undefined);
+  const own = columns.find(
+    (each) => !key.includes(each.name) && !isAssigned(each) && referenceOf(relation, each) === undefined,
+  );
   const required = columns.filter(isRequired).map((column) => column.name);
   const rest = required.filter((each) => !key.includes(each));
   const withRequired = (schema: Schema, names: readonly string[]) =>
@@ -65,7 +69,7 @@ export function rowSchemas(relations: Relations, relation: Relation): RowSchemas
       [parts.whole]: {
         ...withRequired(
           named(parts.shown),
-          columns.map((column) => column.name),
+          columns.filter(({ rules }) => rules?.read === undefined).map((column) => column.name),
         ),
         description: `A row of ${name}.`,
       },
@@ -82,7 +86,12 @@ export function rowSchemas(relations: Relations, relation: Relation): RowSchemas
         examples: [without(isAssigned)],
       },
       [parts.patch]: {
-        ...object(membersOf(columns, (column) => nullable(column, given(column.type)))),
+        ...object(
+          membersOf(
+            columns.filter(({ rules }) => rules?.set === undefined && rules?.fixed !== 'readonly'),
+            (column) => nullable(column, given(column.type)),
+          ),
+        ),
         description: `The columns of ${name} to change. The key is in the path and cannot change.`,
         additionalProperties: false,
         examples: [own === undefined ? {} : { [own.name]: row[own.name] ?? null }],
@@ -95,7 +104,7 @@ export function rowSchemas(relations: Relations, relation: Relation): RowSchemas
     patch: named(parts.patch),
     put: {
       ...withRequired(named(parts.patch), rest),
-      examples: [without((each) => key.includes(each.name))],
+      examples: [without((each) => key.includes(each.name) || isAssigned(each))],
     },
     partOf: (column) => ({ ...given(typeOf(column)), examples: [row[column]] }),
     filterOf(column) {

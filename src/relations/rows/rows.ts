@@ -4,12 +4,13 @@ import { didYouMean, quote } from '../../core/text.ts';
 import { codecOf } from '../codecs.ts';
 import type { ImportCheckpoint, ImportPosition } from '../import.ts';
 import type { Column, ColumnType, Relation, Value } from '../relation.ts';
+import type { RelationView, RowView } from '../rules/views.ts';
 import type { RowAggregates } from '../selections/aggregates.ts';
 import type { IdempotencyKey, WriteCondition } from '../user.ts';
 import type { Condition } from './conditions.ts';
 import type { RowExports } from './row-exports.ts';
 import type { RowLists } from './row-lists.ts';
-import type { PutRule, RowTransactions, StoredRow } from './writes.ts';
+import type { PutColumns, PutRule, RowTransactions, StoredRow } from './writes.ts';
 
 /** The values of a row, in the order of the relation's columns; a serial that the engine assigns is null. */
 export type RowValues = readonly Value[];
@@ -53,8 +54,11 @@ export interface RowStore {
   createOnce(row: RowValues, key: IdempotencyKey): Promise<CreateOnceOutcome>;
   /** Changes some columns of a row. */
   change(key: RowKey, patch: RowPatch, condition: WriteCondition | undefined): Promise<RowOutcome>;
-  /** Stores a whole row in the place of another, or a new one. */
-  put(row: RowValues, rule: PutRule): Promise<RowOutcome>;
+  /**
+   * Stores a whole row in the place of another, or a new one. `columns` are the indexes of those that change in a row that
+   * is there, by default all but the key, and of those that it must have as given.
+   */
+  put(row: RowValues, rule: PutRule, columns?: PutColumns): Promise<RowOutcome>;
   remove(key: RowKey, condition: WriteCondition | undefined): Promise<RowOutcome>;
   /**
    * Removes all rows that meet a condition in one commit; resolves to their number, without those that go with
@@ -63,6 +67,10 @@ export interface RowStore {
   removeAll(where: Condition, max: number): Promise<number>;
   /** The relations with rows that forbid the removal of a row. */
   referrersOf(key: RowKey): Promise<readonly string[]>;
+  /** The rows as a caller may read and write them; these rows themselves without a view. */
+  as(view: RowView | undefined): RowStore;
+  /** Which of some rows the caller may read, by their values. */
+  shows(rows: readonly RowValues[]): MaybePromise<readonly boolean[]>;
   /** Stores rows of an import in one commit. Fails with ImportError if its position has moved. */
   importRows(rows: readonly RowValues[], rule: ImportRule): Promise<ImportedRows>;
   /** Starts or resumes an import with a key, which other relations must not use. */
@@ -102,7 +110,9 @@ export type RowConflict =
       readonly to: string;
     }
   /** Rows of a relation refer to the row; the relation is undefined if that happens through other rows. */
-  | { readonly code: 'REFERENCED'; readonly row: number; readonly by: string | undefined };
+  | { readonly code: 'REFERENCED'; readonly row: number; readonly by: string | undefined }
+  /** A rule does not let the caller write the row, as it is or as it would be. */
+  | { readonly code: 'NOT_ALLOWED'; readonly row: number };
 
 /** Constraints refuse a write; nothing was stored. */
 export class RowsRefusedError extends Error {
@@ -132,6 +142,8 @@ export class TooManyRowsError extends Error {
 export interface RowFault {
   readonly detail: string;
   readonly pointer: string;
+  /** Given if a rule refuses the value, whatever it is. */
+  readonly code?: 'NOT_ALLOWED';
 }
 
 /** Reads and writes the JSON of a relation's rows, and the keys in its paths. */
@@ -239,6 +251,7 @@ export class RowFormat {
       faults,
       ignoresSerial = false,
       later,
+      view,
     }: {
       at?: string;
       key?: RowKey;
@@ -247,14 +260,27 @@ export class RowFormat {
       ignoresSerial?: boolean;
       /** The columns that get their values later; they are null until then. */
       later?: ReadonlySet<string> | undefined;
+      /** What the caller may write. */
+      view?: RelationView | undefined;
     },
   ): RowValues {
     const members = this.#members(given, at, faults);
     const { columns, key: keyNames } = this.relation;
     if (members === undefined) return [];
-    const row = columns.map((column) => {
+    const row = columns.map((column, i) => {
       const part = key === undefined ? -1 : keyNames.indexOf(column.name);
       const own = Object.hasOwn(members, column.name) ? members[column.name] : undefined;
+      if (own !== undefined && part === -1) this.#requireWritable(column, view, true, at, faults);
+      if (view?.set.has(i) === true) {
+        const pointer = pointerTo(at, column.name);
+        const value = setValue(column, view.set.get(i), pointer, faults);
+        const isOther = part >= 0 && jsonOf(column.type, key?.[part] ?? null) !== jsonOf(column.type, value);
+        if (isOther && value !== null) {
+          const detail = `"${column.name}" is set by the service, to another value than in the path`;
+          faults.push({ detail, pointer, code: 'NOT_ALLOWED' });
+        }
+        return value;
+      }
       if (part >= 0) {
         const value = key?.[part] ?? null;
         if (own !== undefined) this.#requireSame(column, own, value, pointerTo(at, column.name), faults);
@@ -289,8 +315,21 @@ export class RowFormat {
     }
   }
 
+  /** Adds a fault for a column that the caller may not write. */
+  #requireWritable(
+    column: Column,
+    view: RelationView | undefined,
+    isNew: boolean,
+    at: string,
+    faults: RowFault[],
+  ): void {
+    const detail = view?.unwritable(column, isNew);
+    if (detail !== undefined)
+      faults.push({ detail, pointer: pointerTo(at, column.name), code: 'NOT_ALLOWED' });
+  }
+
   /** Reads a merge patch from parsed JSON and adds its faults; `key` is the key in the path. */
-  readPatch(given: unknown, key: RowKey, faults: RowFault[]): RowPatch {
+  readPatch(given: unknown, key: RowKey, faults: RowFault[], view?: RelationView): RowPatch {
     const patch = new Map<number, Value>();
     const members = this.#members(given, '#', faults);
     for (const [name, own] of Object.entries(members ?? {})) {
@@ -299,7 +338,10 @@ export class RowFormat {
       const column = this.relation.columns[i] as Column;
       const part = this.relation.key.indexOf(name);
       if (part >= 0) this.#requireSame(column, own, key[part] ?? null, pointerTo('#', name), faults);
-      else patch.set(i, readMember(column, own, '#', faults));
+      else {
+        this.#requireWritable(column, view, false, '#', faults);
+        patch.set(i, readMember(column, own, '#', faults));
+      }
     }
     return patch;
   }
@@ -330,6 +372,19 @@ export class RowFormat {
 
 function jsonOf(type: ColumnType, value: Value): string {
   return value === null ? 'null' : codecOf(type).format(value);
+}
+
+/** The value that a new row gets from a claim of its creator. */
+export function setValue(
+  column: Column,
+  value: Value | undefined,
+  pointer: string,
+  faults: RowFault[],
+): Value {
+  if (value !== undefined || column.nullable) return value ?? null;
+  const detail = `the caller has no claim ${column.rules?.set} for "${column.name}"`;
+  faults.push({ detail, pointer, code: 'NOT_ALLOWED' });
+  return null;
 }
 
 /** `at` is the pointer of the row. */

@@ -8,6 +8,7 @@ import {
 import { refuseCrossSite } from '../access/cors.ts';
 import { type Guards, guarded } from '../access/guarded.ts';
 import type { Permission } from '../access/policy.ts';
+import { StatementTimeError } from '../core/errors.ts';
 import { preferences } from '../core/negotiation.ts';
 import { type MaybePromise, whenReady } from '../core/scheduler.ts';
 import { didYouMean, quote } from '../core/text.ts';
@@ -24,7 +25,12 @@ import {
   RowsRefusedError,
   TooManyRowsError,
 } from '../relations/rows/rows.ts';
-import type { RowWrite, StoredRow, WriteOutcome } from '../relations/rows/writes.ts';
+import {
+  type RowWrite,
+  type StoredRow,
+  type WriteOutcome,
+  WriteRefusedError,
+} from '../relations/rows/writes.ts';
 import { askedImport, type ImportLimits, importer } from './bulk.ts';
 import { askedExport } from './lists.ts';
 import {
@@ -37,13 +43,14 @@ import {
   validatorHeaders,
 } from './messages.ts';
 import { exporterOf } from './relation-exports.ts';
-import { explained, listOf, type RelationListOptions } from './relation-lists.ts';
+import { explained, listOf, type RelationListOptions, tooLong } from './relation-lists.ts';
 import type { RelationChanges } from './relations/relation-changes.ts';
 import {
   CHANGED_MEANWHILE,
   invalidRow,
   RowRequests,
   removalOf,
+  tooManyResults,
   type UpsertRule,
   type WriteHead,
 } from './relations/row-requests.ts';
@@ -62,6 +69,8 @@ interface RelationEndpointOptions extends Guards, RelationListOptions, ImportLim
 const BODY_LIMIT = 1024 * 1024;
 /** Maximum number of rows of a create. */
 const MAX_ROWS = 1_000;
+/** Maximum number of their values, those of defaults included. */
+const MAX_VALUES = 40_000;
 /** Media types other than JSON. */
 const NOT_JSON = /ndjson|csv|xml|multipart|octet-stream/i;
 
@@ -184,6 +193,12 @@ class Rows {
   ): Promise<Reply> {
     if (given.length > MAX_ROWS) {
       const message = `An array takes at most ${MAX_ROWS} rows (array rows); send the others in further requests`;
+      throw new HttpProblem(400, 'LIMIT_EXCEEDED', message);
+    }
+    const { columns } = this.#store.relation;
+    if (given.length * columns.length > MAX_VALUES) {
+      const most = Math.floor(MAX_VALUES / columns.length);
+      const message = `An array takes at most ${most} rows of ${columns.length} columns (array values); send the others in further requests`;
       throw new HttpProblem(400, 'LIMIT_EXCEEDED', message);
     }
     const head = headOf(ctx);
@@ -340,7 +355,7 @@ class Rows {
       const message = 'The rows of a relation are written as application/json';
       throw new HttpProblem(415, 'UNSUPPORTED_MEDIA_TYPE', message);
     }
-    return parseJsonBody(ctx.body);
+    return parseJsonBody(ctx.body, true);
   }
 
   #missing(): HttpProblem {
@@ -372,6 +387,8 @@ async function refusingConflicts(write: () => MaybePromise<Reply>): Promise<Repl
   try {
     return await write();
   } catch (error) {
+    if (error instanceof StatementTimeError) throw tooLong(error);
+    if (error instanceof WriteRefusedError && error.reason === 'large') throw tooManyResults();
     if (!(error instanceof RowsRefusedError)) throw error;
     const { code, conflicts } = error;
     const isArray = conflicts.some(({ row }) => row > 0);

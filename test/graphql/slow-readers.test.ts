@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { test } from 'node:test';
+import { residentMegabytes } from '../support/memory.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { startWithMemory } from './worst/many-users.ts';
-import { residentMegabytes } from './worst/watch.ts';
 
 const USERS = 30_000;
 /** Each asks for some 2 MB, and reads nothing of it. */

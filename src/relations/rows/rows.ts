@@ -1,14 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import type { MaybePromise } from '../../core/scheduler.ts';
 import { didYouMean, quote } from '../../core/text.ts';
-import { codecOf } from '../codecs.ts';
+import { codecOf, maxBytesOf } from '../codecs.ts';
 import type { ImportCheckpoint, ImportPosition } from '../import.ts';
 import type { Column, ColumnType, Relation, Value } from '../relation.ts';
 import type { IdempotencyKey, WriteCondition } from '../user.ts';
 import type { Condition } from './conditions.ts';
 import type { RowExports } from './row-exports.ts';
 import type { RowLists } from './row-lists.ts';
-import type { PutRule, RowTransactions, StoredRow } from './writes.ts';
+import type { Given, PutRule, RowTransactions, StoredRow } from './writes.ts';
 
 /** The values of a row, in the order of the relation's columns; a serial that the engine assigns is null. */
 export type RowValues = readonly Value[];
@@ -132,6 +132,32 @@ export interface RowFault {
   readonly pointer: string;
 }
 
+/** How many faults a refusal lists, how many that of a line of an import lists, and how many its message has. */
+export const MAX_FAULTS = { listed: 100, ofLine: 10, told: 3 } as const;
+
+/** Maximum size of a row in bytes: that of a body. */
+export const MAX_ROW = 1024 * 1024;
+
+/** The fault of a row that has too many bytes. */
+export function tooLargeRow(pointer: string): RowFault {
+  return { detail: `a row has at most ${MAX_ROW.toLocaleString('en-US')} bytes (row)`, pointer };
+}
+
+/** The size of the values of a row in bytes. */
+export function sizeOfRow(values: readonly Given[]): number {
+  let bytes = 0;
+  for (const value of values) {
+    if (typeof value === 'string') bytes += Buffer.byteLength(value);
+    else bytes += value instanceof Uint8Array ? value.length : 8;
+  }
+  return bytes;
+}
+
+/** How many more unknown names get a proposal, which costs milliseconds among many long names. */
+export interface Proposals {
+  left: number;
+}
+
 /** Reads and writes the JSON of a relation's rows, and the keys in its paths. */
 export class RowFormat {
   readonly relation: Relation;
@@ -140,11 +166,14 @@ export class RowFormat {
   /** The indexes of the key's columns. */
   readonly keyIndexes: readonly number[];
   readonly #names: ReadonlyMap<string, number>;
+  /** Whether a row may have more bytes than a row may. */
+  readonly #mayBeLarge: boolean;
 
   constructor(relation: Relation) {
     this.relation = relation;
     const { columns, key } = relation;
     this.#names = new Map(columns.map(({ name }, i) => [name, i]));
+    this.#mayBeLarge = columns.reduce((bytes, { type }) => bytes + maxBytesOf(type), 0) > MAX_ROW;
     this.serial = columns.findIndex(({ type }) => type.kind === 'serial');
     this.keyIndexes = key.map((name) => this.indexOf(name));
   }
@@ -220,7 +249,8 @@ export class RowFormat {
   }
 
   /**
-   * Reads a whole row from parsed JSON, fills in defaults, and adds its faults. `at` is the row's pointer.
+   * Reads a whole row from parsed JSON, fills in defaults, and adds its faults, up to `most`: a small body may have
+   * any number of them. `at` is the row's pointer.
    * `key`, if given, is the key in the path, which the body may repeat. `ignoresSerial` says that a number
    * that the service assigns may be there, as in an export, and is not used.
    */
@@ -233,6 +263,8 @@ export class RowFormat {
       faults,
       ignoresSerial = false,
       later,
+      most = MAX_FAULTS.listed,
+      proposals,
     }: {
       at?: string;
       key?: RowKey;
@@ -241,12 +273,16 @@ export class RowFormat {
       ignoresSerial?: boolean;
       /** The columns that get their values later; they are null until then. */
       later?: ReadonlySet<string> | undefined;
+      most?: number;
+      proposals?: Proposals;
     },
   ): RowValues {
-    const members = this.#members(given, at, faults);
+    const members = this.#members(given, { at, faults, most, proposals });
     const { columns, key: keyNames } = this.relation;
     if (members === undefined) return [];
-    return columns.map((column) => {
+    const before = faults.length;
+    const row = columns.map((column) => {
+      if (faults.length >= most) return null;
       const part = key === undefined ? -1 : keyNames.indexOf(column.name);
       const own = Object.hasOwn(members, column.name) ? members[column.name] : undefined;
       if (part >= 0) {
@@ -267,16 +303,20 @@ export class RowFormat {
       if (column.type.kind === 'serial') return null;
       if (column.default !== undefined) return defaultOf(column.default, column, caller);
       if (!column.nullable) {
-        faults.push({ detail: `"${column.name}" is missing`, pointer: pointerTo(at, column.name) });
+        faults.push({ detail: `"${column.name}" is missing`, pointer: `${at}/${column.name}` });
       }
       return null;
     });
+    if (this.#mayBeLarge && faults.length === before && sizeOfRow(row) > MAX_ROW) {
+      faults.push(tooLargeRow(at));
+    }
+    return row;
   }
 
   /** Reads a merge patch from parsed JSON and adds its faults; `key` is the key in the path. */
   readPatch(given: unknown, key: RowKey, faults: RowFault[]): RowPatch {
     const patch = new Map<number, Value>();
-    const members = this.#members(given, '#', faults);
+    const members = this.#members(given, { at: '#', faults, most: MAX_FAULTS.listed });
     for (const [name, own] of Object.entries(members ?? {})) {
       const i = this.#names.get(name);
       if (i === undefined) continue;
@@ -289,14 +329,24 @@ export class RowFormat {
   }
 
   /** The members of a row; undefined, with a fault, for anything but an object. */
-  #members(given: unknown, at: string, faults: RowFault[]): Readonly<Record<string, unknown>> | undefined {
+  #members(
+    given: unknown,
+    {
+      at,
+      faults,
+      most,
+      proposals,
+    }: { at: string; faults: RowFault[]; most: number; proposals?: Proposals | undefined },
+  ): Readonly<Record<string, unknown>> | undefined {
     if (typeof given !== 'object' || given === null || Array.isArray(given)) {
       faults.push({ detail: 'a row must be a JSON object', pointer: at });
       return undefined;
     }
     for (const name of Object.keys(given)) {
       if (this.#names.has(name)) continue;
-      const proposal = didYouMean(name, [...this.#names.keys()]);
+      if (faults.length >= most) break;
+      const isTold = proposals === undefined ? faults.length < MAX_FAULTS.told : proposals.left-- > 0;
+      const proposal = isTold ? didYouMean(name, this.#names.keys()) : '';
       faults.push({
         detail: `${this.relation.name} has no column ${quote(name)}${proposal}`,
         pointer: pointerTo(at, name),
@@ -324,7 +374,7 @@ function readMember(column: Column, given: unknown, at: string, faults: RowFault
     if ('value' in parsed) return parsed.value;
     problem = parsed.problem;
   } else if (column.nullable) return null;
-  faults.push({ detail: `"${column.name}" ${problem}`, pointer: pointerTo(at, column.name) });
+  faults.push({ detail: `"${column.name}" ${problem}`, pointer: `${at}/${column.name}` });
   return null;
 }
 
@@ -356,8 +406,12 @@ function uuidV7(time: number): string {
   return `${hex.slice(0, 8)}-${hex.slice(8)}-7${random}-${variant}-${node}`;
 }
 
+/** A name that a client has made up may be as long as its body. */
+const MAX_POINTED = 200;
+
 function pointerTo(at: string, name: string): string {
-  return `${at}/${encodeURIComponent(name.replaceAll('~', '~0').replaceAll('/', '~1'))}`;
+  const text = name.length > MAX_POINTED ? `${name.slice(0, MAX_POINTED)}\u{2026}` : name;
+  return `${at}/${encodeURIComponent(text.toWellFormed().replaceAll('~', '~0').replaceAll('/', '~1'))}`;
 }
 
 function decoded(part: string): string | undefined {

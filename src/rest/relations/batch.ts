@@ -7,12 +7,19 @@ import {
 } from '@portico/transport';
 import { refuseCrossSite } from '../../access/cors.ts';
 import { type Guards, guarded } from '../../access/guarded.ts';
+import { StatementTimeError } from '../../core/errors.ts';
 import { preferences } from '../../core/negotiation.ts';
 import { didYouMean, quote } from '../../core/text.ts';
 import { codecOf } from '../../relations/codecs.ts';
 import type { ColumnType, Relation, Value } from '../../relations/relation.ts';
 import { conflictFaults, toldFaults } from '../../relations/rows/faults.ts';
-import { type RowFault, RowFormat, type RowStores, RowsRefusedError } from '../../relations/rows/rows.ts';
+import {
+  type RowFault,
+  RowFormat,
+  type RowStores,
+  RowsRefusedError,
+  sizeOfRow,
+} from '../../relations/rows/rows.ts';
 import {
   EarlierValue,
   type Given,
@@ -21,7 +28,16 @@ import {
   WriteRefusedError,
 } from '../../relations/rows/writes.ts';
 import { createKey, json, keptOf, userValidators } from '../messages.ts';
-import { CHANGED_MEANWHILE, invalidRow, RowRequests, type WriteHead } from './row-requests.ts';
+import { tooLong } from '../relation-lists.ts';
+import {
+  CHANGED_MEANWHILE,
+  invalidRow,
+  MAX_ROW_BYTES,
+  RowRequests,
+  tooLarge,
+  tooManyResults,
+  type WriteHead,
+} from './row-requests.ts';
 
 interface BatchOptions extends Guards {
   /** The prefix of the paths that clients see. */
@@ -51,7 +67,7 @@ export function batchEndpoint(stores: RowStores, options: BatchOptions): Endpoin
       authorize: (ctx) => refuseCrossSite(ctx, options.cors),
       async handle(ctx) {
         const batch = new Batch(relations, options, ctx);
-        for (const each of writesOf(parseJsonBody(ctx.body))) batch.add(each);
+        for (const each of writesOf(parseJsonBody(ctx.body, true))) batch.add(each);
         const key = createKey(ctx, options.idempotencyHours);
         try {
           if (batch.writes.length === 0) return batch.reply([]);
@@ -100,6 +116,8 @@ const MEMBERS = ['method', 'path', 'headers', 'body'];
 /** The writes of one request, as far as they are read. */
 class Batch {
   readonly writes: RowWrite[] = [];
+  /** The size of all rows, those of defaults included. */
+  #bytes = 0;
   readonly #heads: WriteHead[] = [];
   readonly #relations: ReadonlyMap<string, RowRequests>;
   readonly #options: BatchOptions;
@@ -115,7 +133,10 @@ class Batch {
   add(given: unknown): void {
     const nth = this.writes.length;
     try {
-      this.writes.push(this.#read(sentWrite(given)));
+      const write = this.#read(sentWrite(given));
+      this.writes.push(write);
+      if ('row' in write) this.#bytes += sizeOfRow(write.row);
+      if (this.#bytes > MAX_ROW_BYTES) throw tooLarge();
     } catch (error) {
       throw error instanceof HttpProblem ? placed(error, nth) : error;
     }
@@ -133,8 +154,10 @@ class Batch {
       const problem = new HttpProblem(409, error.code, toldFaults(faults), { reasons: faults, cause: error });
       return placed(problem, nth);
     }
+    if (error instanceof StatementTimeError) return tooLong(error);
     if (!(error instanceof WriteRefusedError)) return error;
     const { write: nth, reason } = error;
+    if (reason === 'large') return tooManyResults();
     if (reason === 'missing') return placed(this.#missing(this.writes[nth]?.relation ?? ''), nth);
     if (reason === 'refused') return placed(CHANGED_MEANWHILE, nth);
     const fault = { detail: 'a value of an earlier write does not fit its column', pointer: '#' };

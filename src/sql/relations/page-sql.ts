@@ -57,7 +57,9 @@ export class PageSql {
     const { dialect, table, relation } = this.#sql;
     const writer = new ConditionWriter(dialect);
     const from = seek === undefined ? table : foundBy(relation, seek, writer);
-    const condition = writer.write(where, ROW);
+    // A walk looks at few rows.
+    const condition =
+      seek === undefined ? writer.write(where, ROW) : writer.timed(where, ROW, relation.key[0]);
     const parameters = order.map(({ column }, i) => {
       const { type, compared } = dialect.storage(column.type);
       if (isNull === undefined || isNull[i] === true) return undefined;

@@ -1,6 +1,6 @@
 import { GenerationalCache } from '../../core/generational-cache.ts';
 import { type MaybePromise, whenReady } from '../../core/scheduler.ts';
-import { codecOf } from '../../relations/codecs.ts';
+import { codecOf, maxBytesOf, SMALL } from '../../relations/codecs.ts';
 import type { Column, ColumnType, Relation, Value } from '../../relations/relation.ts';
 import { type Condition, type Relations, targetOf } from '../../relations/rows/conditions.ts';
 import {
@@ -57,14 +57,14 @@ export function statementTexts(): GenerationalCache<string> {
 const MAX_COUNTED = 10_000_000;
 /** How many rows a count looks at to find those that meet a condition. */
 const MAX_SCANNED = 1_000_000;
-/** A page ends once its values have this many bytes. */
+/** A page ends once its rows have this many bytes. */
 const PAGE_BYTES = 1024 * 1024;
 /** Of rows with more bytes the values by which they are sorted are read apart. */
 const LARGE_ROW = 16 * 1024;
-/** Values of more bytes are read elsewhere than on the main thread. */
+/** Rows of more bytes are read elsewhere than on the main thread. */
 const SHORT_BYTES = 128 * 1024;
-/** More rows than these are read elsewhere, too. */
-const SHORT_ROWS = 200;
+/** More rows than these, or more values, are read elsewhere, too. */
+const SHORT = { rows: 200, values: 4_000 } as const;
 
 /** What all pages of a list have in common. */
 interface List extends RowListShape {
@@ -78,9 +78,10 @@ interface List extends RowListShape {
   readonly members: readonly Member[];
   /** Where the values stand by which rows are sorted. */
   readonly keys: readonly { readonly at: number; read(stored: unknown): Value }[];
-  /** Maximum size of a row in bytes, and the expression of its size. */
+  /** The size of a row in bytes: at most, without its wide values, and the expression of the size of those. */
   readonly maxBytes: number;
-  readonly bytes: string;
+  readonly ownBytes: number;
+  readonly wideBytes: string | undefined;
   /** The shape of the conditions and of the order, and the values of the conditions. */
   readonly shape: string;
   readonly values: readonly Bound[];
@@ -133,7 +134,14 @@ export class RowListSql implements RowLists {
       const own = term.path.length === 0 ? shown.findIndex((i) => columns[i] === term.column) : -1;
       return { at: own === -1 ? selected.push(select(this.#pages.value(term))) - 1 : own, read };
     });
-    const wide = shown.flatMap((i) => columns[i] ?? []).filter(({ type }) => maxBytesOf(type) > SMALL);
+    const read = [
+      ...shown
+        .flatMap((i) => columns[i] ?? [])
+        .map((column) => ({ column, value: `${ROW}.${name(column.name)}` })),
+      ...order.map((term) => ({ column: term.column, value: this.#pages.value(term) })),
+    ];
+    const wide = read.filter(({ column: { type } }) => maxBytesOf(type) > SMALL);
+    const ownBytes = sum(read.map(({ column }) => memberBytes(column)));
     const values: Bound[] = [];
     const list: List = {
       ...shape,
@@ -142,9 +150,12 @@ export class RowListSql implements RowLists {
       selected: packed ?? selected.join(', '),
       members: shown.map((i, nth) => memberOf(this.#sql, i, nth)),
       keys,
-      maxBytes,
-      bytes:
-        wide.map((column) => dialect.size(`${ROW}.${name(column.name)}`, column.type)).join(' + ') || '0',
+      maxBytes: ownBytes + sum(wide.map(({ column }) => maxBytesOf(column.type))),
+      ownBytes,
+      wideBytes:
+        wide.length === 0
+          ? undefined
+          : wide.map(({ column, value }) => dialect.size(value, column.type)).join(' + '),
       shape: `${order.map((term) => `${term.descending ? '-' : ''}${nameOf(term)}`).join()} ${shown.join()} ${conditionShape(where, dialect, values)}`,
       values,
       walks: new Map(),
@@ -177,16 +188,21 @@ export class RowListSql implements RowLists {
 
   /** Reads a page; of rows that may be large their sizes first. */
   #read(list: List, request: RowPageRequest, seek: Seek | undefined): MaybePromise<RowPage> {
-    const { limit } = request;
-    const isLong = seek !== undefined || limit > SHORT_ROWS;
-    if (list.maxBytes * limit <= PAGE_BYTES) return this.#readRows(list, request, { seek, isLong, limit });
-    const sizes = this.#statement(list, request, { seek, selected: list.bytes, isWide: true, limit });
+    const { maxBytes, ownBytes, wideBytes } = list;
+    const most = Math.max(1, Math.floor(PAGE_BYTES / ownBytes));
+    const limit = Math.min(request.limit, most);
+    const isMany = limit > SHORT.rows || limit * list.members.length > SHORT.values;
+    const isLong = seek !== undefined || isMany;
+    if (wideBytes === undefined || maxBytes * limit <= PAGE_BYTES)
+      return this.#readRows(list, request, { seek, isLong, limit });
+    const sizes = this.#statement(list, request, { seek, selected: wideBytes, isWide: true, limit });
     return whenReady(this.#engine.read(sizes, isLong), (found) => {
       let bytes = 0;
       let rows = 0;
       for (const [size] of found) {
-        if (rows > 0 && bytes + Number(size) > PAGE_BYTES) break;
-        bytes += Number(size);
+        const next = ownBytes + Number(size);
+        if (rows > 0 && bytes + next > PAGE_BYTES) break;
+        bytes += next;
         rows++;
       }
       const isLarge = bytes > SHORT_BYTES;
@@ -288,11 +304,12 @@ export class RowListSql implements RowLists {
     const shape = `count ${limit} ${relation.table} ${found} ${conditionShape(rest, dialect, values)}`;
     const text = this.#cached(shape, () => {
       const writer = new ConditionWriter(dialect);
+      const isWhole = conjuncts(rest).length === 0;
       const from = foundBy(relation, seek, writer, {
-        ...(conjuncts(rest).length === 0 ? { selected: '1' } : {}),
+        ...(isWhole ? { selected: '1' } : {}),
         limit: limit + 1,
       });
-      return `SELECT count(*), count(*) FILTER (WHERE ${writer.write(rest, ROW)}) FROM ${from} AS ${ROW}`;
+      return `SELECT count(*), count(*) FILTER (WHERE ${isWhole ? writer.write(rest, ROW) : writer.timed(rest, ROW, relation.key[0])}) FROM ${from} AS ${ROW}`;
     });
     const [row] = await this.#engine.read({ text, values }, true);
     if (Number(row?.[0]) > limit) throw new CountLimitError(relation.name, limit);
@@ -314,8 +331,8 @@ export class RowListSql implements RowLists {
       const [outer, inner] = [new ConditionWriter(dialect), new ConditionWriter(dialect)];
       const key = (alias: string) => relation.key.map((column) => `${alias}.${name(column)}`).join(', ');
       // PostgreSQL tests the outer condition again if a row was changed meanwhile, but not the inner one.
-      const condition = outer.write(where, ROW);
-      const some = `SELECT ${key('few')} FROM ${table} AS few WHERE ${inner.write(where, 'few')} LIMIT ${dialect.parameter(inner.next(), 'bigint')}`;
+      const condition = outer.timed(where, ROW, relation.key[0]);
+      const some = `SELECT ${key('few')} FROM ${table} AS few WHERE ${inner.timed(where, 'few', relation.key[0])} LIMIT ${dialect.parameter(inner.next(), 'bigint')}`;
       return `DELETE FROM ${table} AS ${ROW} WHERE ${condition} AND (${key(ROW)}) IN (${some}) RETURNING 1`;
     });
     return { text, values: [...values, limit] };
@@ -425,18 +442,9 @@ function jsonWriter(type: ColumnType, read: (stored: unknown) => Value): (stored
   }
 }
 
-/** Maximum size of values that are not texts, documents or bytes. */
-const SMALL = 64;
+/** What a member of a row takes beside its name and a wide value, in bytes. */
+const MEMBER = 16;
 
-function maxBytesOf(type: ColumnType): number {
-  switch (type.kind) {
-    case 'text':
-      return 4 * type.max;
-    case 'json':
-      return type.maxBytes;
-    case 'bytes':
-      return type.max;
-    default:
-      return SMALL;
-  }
+function memberBytes({ name: column }: Column): number {
+  return MEMBER + column.length;
 }

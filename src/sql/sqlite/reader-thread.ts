@@ -1,6 +1,7 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { describeError } from '../../core/errors.ts';
 import { packRows, packTexts } from '../list-sql.ts';
+import { isTooLong, StatementTime } from '../statement-time.ts';
 import { openReadConnection, PreparedStatements } from './connection.ts';
 import type { ReadAnswer, ReadRequest } from './reader.ts';
 
@@ -11,6 +12,7 @@ if (port === null) throw new Error('reader-thread.ts runs as a worker thread onl
 const { file } = workerData as { readonly file: string };
 const db = openReadConnection(file);
 const statements = new PreparedStatements(db);
+const time = new StatementTime(db);
 
 /** Whether the functions that exports use are defined. */
 let hasFunctions = false;
@@ -33,6 +35,7 @@ port.on('message', async (message: ReadRequest | 'close') => {
 
 /** The answer and the memory to transfer with it. */
 function answerTo({ text, values, page, maxBytes }: ReadRequest): readonly [ReadAnswer, ...ArrayBuffer[]] {
+  time.begin();
   try {
     if (maxBytes !== undefined) {
       const packed = packTexts(statements.iterate(text, values), maxBytes);
@@ -46,6 +49,6 @@ function answerTo({ text, values, page, maxBytes }: ReadRequest): readonly [Read
     const json = new Uint8Array(packed.json);
     return [{ page: { ...packed, json } }, json.buffer];
   } catch (error) {
-    return [{ error: describeError(error) }];
+    return [{ error: describeError(error), isTooLong: isTooLong(error) }];
   }
 }

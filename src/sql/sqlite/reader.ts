@@ -1,6 +1,6 @@
 import { extname } from 'node:path';
 import { Worker } from 'node:worker_threads';
-import { StoreUnavailableError } from '../../core/errors.ts';
+import { StatementTimeError, StoreUnavailableError } from '../../core/errors.ts';
 import { PACKAGE_ROOT, threadEnvironment } from '../../core/package-root.ts';
 import type { PackedRows, PackedTexts } from '../list-sql.ts';
 
@@ -25,9 +25,12 @@ export type ReadAnswer =
   | { readonly rows: readonly (readonly unknown[])[] }
   | { readonly page: PackedRows }
   | { readonly texts: PackedTexts }
-  | { readonly error: string };
+  | { readonly error: string; readonly isTooLong?: boolean };
 
-/** Runs long reads on a separate thread. All methods fail with StoreUnavailableError. */
+/**
+ * Runs long reads on a separate thread. All methods fail with StoreUnavailableError, and with StatementTimeError if the
+ * statement calls `timely`.
+ */
 export interface Reader extends AsyncDisposable {
   /** The rows, each as an array of columns. */
   rows(read: Read): Promise<readonly (readonly unknown[])[]>;
@@ -149,5 +152,6 @@ const CLOSED = 'The database is closed';
 const BUSY = 'Too many long reads wait for the database';
 
 function failed(answer: ReadAnswer): never {
+  if ('isTooLong' in answer && answer.isTooLong === true) throw new StatementTimeError();
   throw new StoreUnavailableError('error' in answer ? `The read failed: ${answer.error}` : 'The read failed');
 }

@@ -5,7 +5,17 @@ const MAX_FAULTS = { listed: 100, told: 3 } as const;
 
 /** The faults that a refusal lists. */
 export function listedFaults(faults: readonly RowFault[]): readonly RowFault[] {
-  return faults.slice(0, MAX_FAULTS.listed);
+  return faults.slice(0, MAX_FAULTS.listed).map(({ detail, pointer }) => ({ detail, pointer }));
+}
+
+/** The code of the refusal of a row with faults. */
+export function faultCode(faults: readonly RowFault[]): 'NOT_ALLOWED' | 'INVALID_ROW' {
+  return faults.some(({ code }) => code !== undefined) ? 'NOT_ALLOWED' : 'INVALID_ROW';
+}
+
+/** The status of a refusal by a constraint or a rule. */
+export function conflictStatus(code: RowConflict['code']): 403 | 409 {
+  return code === 'NOT_ALLOWED' ? 403 : 409;
 }
 
 /** The message of a refusal: its first faults, and how many more there are. */
@@ -24,6 +34,8 @@ export function conflictFaults(conflict: RowConflict, at: string): readonly RowF
     const whose = by === undefined ? 'of other relations' : `of ${by}`;
     return [{ detail: `rows ${whose} refer to this row`, pointer: at }];
   }
+  if (conflict.code === 'NOT_ALLOWED')
+    return [{ detail: 'a rule does not let the caller write this row', pointer: at }];
   const { columns } = conflict;
   const named = columns.join(' and ');
   const detail =

@@ -1,11 +1,12 @@
 import { didYouMean, quote } from '../../core/text.ts';
 import { codecOf } from '../codecs.ts';
+import { absentValue, setValue } from '../given-values.ts';
 import type { ImportTarget } from '../import.ts';
 import { ImportError, type ReadFields, type ReadRecord, type Refusal } from '../import-readers.ts';
 import type { Column, Relation, Value } from '../relation.ts';
-import { conflictFaults, listedFaults, toldFaults } from './faults.ts';
+import type { RelationView } from '../rules/views.ts';
+import { conflictFaults, faultCode, listedFaults, toldFaults } from './faults.ts';
 import {
-  absentValue,
   type RowConflict,
   type RowFault,
   RowFormat,
@@ -29,7 +30,11 @@ const BATCH = { rows: 2_000, values: 20_000 } as const;
 const TRANSACTION = { rows: 50_000, values: 500_000 } as const;
 
 /** Imports of a relation's rows; `caller` is the name of who sends them. */
-export function rowImports(store: RowStore, caller: string | undefined): ImportTarget<NewRow, RowKey> {
+export function rowImports(
+  store: RowStore,
+  caller: string | undefined,
+  view?: RelationView,
+): ImportTarget<NewRow, RowKey> {
   const { relation } = store;
   const format = new RowFormat(relation);
   const rowsOf = ({ rows, values }: typeof BATCH | typeof TRANSACTION) =>
@@ -42,10 +47,10 @@ export function rowImports(store: RowStore, caller: string | undefined): ImportT
     maxRows: rowsOf(TRANSACTION),
     read(given) {
       const faults: RowFault[] = [];
-      const values = format.readRow(given, { caller, faults, ignoresSerial: true });
+      const values = format.readRow(given, { caller, faults, ignoresSerial: true, view });
       return faults.length > 0 ? invalid(faults) : { row: { values, given } };
     },
-    readHeader: (names) => readHeader(relation, names, caller),
+    readHeader: (names) => readHeader(relation, names, caller, view),
     // Given values, since those of some defaults differ each time.
     identify: ({ given }) => JSON.stringify(given),
     async store(rows, checkpoint) {
@@ -67,7 +72,7 @@ export function importKey(relation: Relation, key: string): string {
 }
 
 function invalid(faults: readonly RowFault[]): Refusal {
-  return { code: 'INVALID_ROW', reason: toldFaults(faults), errors: listedFaults(faults) };
+  return { code: faultCode(faults), reason: toldFaults(faults), errors: listedFaults(faults) };
 }
 
 /** The refusals of rows by their index, each with all of its conflicts. */
@@ -89,6 +94,7 @@ function readHeader(
   relation: Relation,
   names: readonly string[],
   caller: string | undefined,
+  view: RelationView | undefined,
 ): ReadFields<NewRow> {
   const known = relation.columns.map(({ name }) => name);
   const unknown = names.find((name) => !known.includes(name));
@@ -97,8 +103,18 @@ function readHeader(
   }
   const twice = names.find((name, i) => names.indexOf(name) !== i);
   if (twice !== undefined) throw wrong(`The column ${quote(twice)} occurs twice`);
-  const readers = relation.columns.map((column): FieldReader => {
+  const readers = relation.columns.map((column, i): FieldReader => {
     const at = names.indexOf(column.name);
+    const unwritable = at === -1 ? undefined : view?.unwritable(column, true);
+    if (unwritable !== undefined) {
+      return (_, faults) => {
+        faults.push({ detail: unwritable, pointer: `#/${column.name}`, code: 'NOT_ALLOWED' });
+        return null;
+      };
+    }
+    if (view?.set.has(i) === true) {
+      return (_, faults) => setValue(column, view.set.get(i), `#/${column.name}`, faults);
+    }
     if (at === -1 && isRequired(column)) {
       throw wrong(`The first line does not name the column ${quote(column.name)}`);
     }

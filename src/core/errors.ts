@@ -45,6 +45,15 @@ export class OutcomeUnknownError extends StoreUnavailableError {
   override readonly code = 'OUTCOME_UNKNOWN';
 }
 
+/** A statement took longer than any may, and was ended; it has stored nothing. */
+export class StatementTimeError extends Error {
+  override readonly name = 'StatementTimeError';
+
+  constructor(cause?: unknown) {
+    super('The statement took too long', { cause });
+  }
+}
+
 /** The database cannot be opened; startup fails with this message. */
 export class DatabaseOpenError extends ExpectedError {
   override readonly name = 'DatabaseOpenError';

@@ -73,6 +73,22 @@ export class CooperativeScheduler {
   }
 }
 
+/** Divides the work of one operation, so that the event loop turns while it goes on. */
+export class TimeSlice {
+  #since = performance.now();
+
+  /** Whether the operation has held the event loop for long enough. */
+  get isOver(): boolean {
+    return performance.now() - this.#since > SLICE;
+  }
+
+  /** Resolves in a later turn. */
+  async next(): Promise<void> {
+    await new Promise(setImmediate);
+    this.#since = performance.now();
+  }
+}
+
 /** A value, or a promise of one if the engine is asynchronous. */
 export type MaybePromise<T> = T | Promise<T>;
 

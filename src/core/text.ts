@@ -73,25 +73,35 @@ export function oneLine(text: string): string {
     .slice(0, 300);
 }
 
-/** The edit distance: insertions, deletions, substitutions and swaps of neighbours count one each. */
-function distance(a: string, b: string): number {
-  let beforeLast: number[] = [];
-  let last = Array.from({ length: b.length + 1 }, (_, column) => column);
+/**
+ * The edit distance: insertions, deletions, substitutions and swaps of neighbours count one each. Above `most` it
+ * stops and returns a larger number than that.
+ */
+function distance(a: string, b: string, most: number): number {
+  let beforeLast = new Uint16Array(b.length + 1);
+  let last = new Uint16Array(b.length + 1);
+  let current = new Uint16Array(b.length + 1);
+  for (let column = 0; column <= b.length; column++) last[column] = column;
   for (let row = 1; row <= a.length; row++) {
-    const current = [row];
-    for (let column = 1; column <= b.length; column++) {
-      const same = a[row - 1] === b[column - 1];
-      let least = Math.min(
-        (last[column] ?? 0) + 1,
-        (current[column - 1] ?? 0) + 1,
-        (last[column - 1] ?? 0) + (same ? 0 : 1),
-      );
-      const swapped = row > 1 && column > 1 && a[row - 1] === b[column - 2] && a[row - 2] === b[column - 1];
+    const unit = a.charCodeAt(row - 1);
+    const before = a.charCodeAt(row - 2);
+    // Elsewhere more letters than `most` were inserted or deleted.
+    const first = Math.max(1, row - most);
+    const end = Math.min(b.length, row + most);
+    current[first - 1] = first === 1 ? row : most + 1;
+    let fewest = current[first - 1] ?? 0;
+    for (let column = first; column <= end; column++) {
+      const other = b.charCodeAt(column - 1);
+      const above = column === row + most ? most + 1 : (last[column] ?? 0) + 1;
+      let least = Math.min(above, (current[column - 1] ?? 0) + 1);
+      least = Math.min(least, (last[column - 1] ?? 0) + (unit === other ? 0 : 1));
+      const swapped = row > 1 && column > 1 && unit === b.charCodeAt(column - 2) && before === other;
       if (swapped) least = Math.min(least, (beforeLast[column - 2] ?? 0) + 1);
-      current.push(least);
+      current[column] = least;
+      if (least < fewest) fewest = least;
     }
-    beforeLast = last;
-    last = current;
+    if (fewest > most) return fewest;
+    [beforeLast, last, current] = [last, current, beforeLast];
   }
   return last[b.length] ?? 0;
 }
@@ -101,10 +111,10 @@ export function nearest(text: string, candidates: Iterable<string>): string | un
   let best: string | undefined;
   let fewest = Number.POSITIVE_INFINITY;
   for (const candidate of candidates) {
-    const allowed = Math.max(1, Math.floor(candidate.length / 3));
-    if (Math.abs(candidate.length - text.length) > allowed) continue;
-    const edits = distance(text.toLowerCase(), candidate.toLowerCase());
-    if (edits <= allowed && edits < fewest) {
+    const most = Math.min(Math.max(1, Math.floor(candidate.length / 3)), fewest - 1);
+    if (Math.abs(candidate.length - text.length) > most) continue;
+    const edits = distance(text.toLowerCase(), candidate.toLowerCase(), most);
+    if (edits <= most) {
       best = candidate;
       fewest = edits;
     }

@@ -31,6 +31,23 @@ export function codecOf(type: ColumnType): Codec {
   return codec;
 }
 
+/** Maximum size of values that are not texts, documents or bytes. */
+export const SMALL = 64;
+
+/** Maximum size of a value in bytes. */
+export function maxBytesOf(type: ColumnType): number {
+  switch (type.kind) {
+    case 'text':
+      return 4 * type.max;
+    case 'json':
+      return type.maxBytes;
+    case 'bytes':
+      return type.max;
+    default:
+      return SMALL;
+  }
+}
+
 /** The order of values that may be null: nulls come last, ascending and descending. */
 export function compareNullable({ compare }: Codec, a: Value, b: Value, descending: boolean): number {
   if (a === null || b === null) return Number(a === null) - Number(b === null);
@@ -262,14 +279,21 @@ const UNSTORABLE_JSON = /(?<!\\)(?:\\\\)*\\u(?:0000|d[89a-f][\da-f]{2})/;
 
 /** Why a parsed document cannot be stored as it is; checked without recursion, as it may be deep. */
 function jsonProblem(document: unknown): string | undefined {
-  const open: [value: unknown, depth: number][] = [[document, 0]];
-  for (let next = open.pop(); next !== undefined; next = open.pop()) {
-    const [value, depth] = next;
-    if (typeof value === 'number' && !Number.isFinite(value))
-      return 'must not contain a number beyond 1.7976931348623157e308';
-    if (typeof value !== 'object' || value === null) continue;
-    if (depth === MAX_DEPTH) return `must have at most ${MAX_DEPTH} levels`;
-    for (const member of Object.values(value)) open.push([member, depth + 1]);
+  let level: readonly unknown[] = [document];
+  for (let depth = 0; level.length > 0; depth++) {
+    const next: unknown[] = [];
+    for (const value of level) {
+      if (typeof value === 'number' && !Number.isFinite(value))
+        return 'must not contain a number beyond 1.7976931348623157e308';
+      if (typeof value !== 'object' || value === null) continue;
+      if (depth === MAX_DEPTH) return `must have at most ${MAX_DEPTH} levels`;
+      // Most members are neither, and are passed over without being kept.
+      for (const member of Array.isArray(value) ? value : Object.values(value)) {
+        const isKept = typeof member === 'number' ? !Number.isFinite(member) : typeof member === 'object';
+        if (isKept) next.push(member);
+      }
+    }
+    level = next;
   }
   return undefined;
 }

@@ -25,7 +25,9 @@ export interface Refusal {
 export type BadLine = { readonly line: number } & Refusal;
 
 /** What a record contains. */
-export type ReadRecord<Row> = { readonly row: Row } | Refusal;
+export type ReadRecord<Row> =
+  /** `size` is that of the row with its defaults, in bytes. */
+  { readonly row: Row; readonly size?: number } | Refusal;
 
 /** Reads the fields of a CSV record. An empty field is '' if it was quoted, otherwise undefined. */
 export type ReadFields<Row> = (fields: readonly (string | undefined)[]) => ReadRecord<Row>;
@@ -292,16 +294,18 @@ function broken(what: string, line?: number): ImportError {
 function entryOfJson<Row>(format: RecordFormat<Row>, line: number, text: string): ImportEntry<Row> {
   if (!text.isWellFormed()) return invalidUtf8(line);
   try {
-    return entryOf(line, format.read(parseJsonText(text)), text.length);
+    return entryOf(line, format.read(parseJsonText(text, true)), text.length);
   } catch (error) {
     if (!(error instanceof HttpProblem)) throw error;
     return { line, code: error.code as ErrorCode, reason: error.message };
   }
 }
 
-/** The entry of a record; `size` is the length of its text. */
+/** The entry of a record; `size` is the length of its text, which a row with defaults may exceed. */
 export function entryOf<Row>(line: number, record: ReadRecord<Row>, size: number): ImportEntry<Row> {
-  return 'row' in record ? { line, row: record.row, size } : { line, ...record };
+  return 'row' in record
+    ? { line, row: record.row, size: Math.max(size, record.size ?? 0) }
+    : { line, ...record };
 }
 
 export function invalidUtf8(line: number): BadLine {

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { GrowingBuffer } from '@portico/transport';
+import { TimeSlice } from '../core/scheduler.ts';
 import { folded } from '../core/text.ts';
 import { CsvReader } from './import-csv.ts';
 import {
@@ -66,9 +67,10 @@ export async function* importLines<Row, Id>(
 ): AsyncGenerator<readonly ImportOutcome<Id>[]> {
   const { target, chunks, format, maxBytes = Number.POSITIVE_INFINITY, position } = request;
   const source = new EntrySource(format, target, maxBytes);
-  const iterator = chunks[Symbol.asyncIterator]();
+  const iterator = pieces(chunks);
   const beginning = position && new ImportBeginning(position, target);
   let from = position?.line ?? 0;
+  const slice = new TimeSlice();
   let waiting: ImportEntry<Row>[] = [];
   /** Length of the waiting lines. */
   let size = 0;
@@ -95,6 +97,7 @@ export async function* importLines<Row, Id>(
 
   /** Reads one chunk; resolves to whether there was one. */
   async function readNext(): Promise<boolean> {
+    if (slice.isOver) await slice.next();
     const { value, done } = await iterator.next();
     if (done !== true) source.push(value, take);
     else {
@@ -129,6 +132,16 @@ export async function* importLines<Row, Id>(
 
 function isRead(more: boolean): boolean {
   return more;
+}
+
+/** Bytes that are read at once: their lines may each have many faults. */
+const PIECE = 2 * 1024;
+
+/** The chunks in pieces. */
+async function* pieces(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void> {
+  for await (const chunk of chunks) {
+    for (let at = 0; at < chunk.length; at += PIECE) yield chunk.subarray(at, at + PIECE);
+  }
 }
 
 /** Prevents an unhandled rejection report for a promise that is awaited later. */
@@ -206,9 +219,17 @@ async function readEntries<Row, Id>(
 ): Promise<readonly ImportEntry<Row>[]> {
   const source = new EntrySource(format, target, Math.min(maxBytes, MAX_TRANSACTION));
   const entries: ImportEntry<Row>[] = [];
+  let size = 0;
+  let refused = 0;
   const take = (entry: ImportEntry<Row>) => {
     if (beginning?.passes(entry) === true) return;
-    if (entries.push(entry) <= target.maxRows) return;
+    size += sizeOf(entry);
+    if (size > MAX_TRANSACTION) throw tooLarge(MAX_TRANSACTION, entry.line);
+    if (!isGood(entry) && ++refused > MAX_DETAILED) {
+      const { errors: _, ...rest } = entry;
+      entries.push(rest);
+    } else entries.push(entry);
+    if (entries.length <= target.maxRows) return;
     const most = target.maxRows.toLocaleString('en-US');
     throw new ImportError(
       'IMPORT_TOO_LARGE',
@@ -216,11 +237,22 @@ async function readEntries<Row, Id>(
       entry.line,
     );
   };
-  for await (const chunk of chunks) source.push(chunk, take);
+  const slice = new TimeSlice();
+  for await (const piece of pieces(chunks)) {
+    source.push(piece, take);
+    if (slice.isOver) await slice.next();
+  }
   source.end(take);
   beginning?.requireSame();
   return entries;
 }
+
+function tooLarge(maxBytes: number, line?: number): ImportError {
+  return new ImportError('IMPORT_TOO_LARGE', `The import is larger than ${maxBytes} bytes`, line);
+}
+
+/** Refused lines of a transaction whose faults are kept, each with its place; others have the reason alone. */
+const MAX_DETAILED = 1_000;
 
 /** Users per commit of an import. */
 export const IMPORT_BATCH = 2_000;
@@ -264,7 +296,7 @@ export class EntrySource<Row> {
   push(chunk: Uint8Array, take: TakeEntry<Row>): void {
     this.#bytes += chunk.length;
     if (this.#bytes > this.#maxBytes) {
-      throw new ImportError('IMPORT_TOO_LARGE', `The import is larger than ${this.#maxBytes} bytes`);
+      throw tooLarge(this.#maxBytes);
     }
     if (this.#gathered.length + chunk.length < GATHERED && !this.#mayEnd(chunk)) {
       this.#gathered.append(chunk);

@@ -225,6 +225,9 @@ async function lineByLine<Row, Id>(
   return reply(asked, text());
 }
 
+/** Lines of the report of a transaction that are written in one turn. */
+const REPORTED = 2_000;
+
 async function whole<Row, Id>(
   request: ImportRequest<Row, Id>,
   asked: AskedImport,
@@ -233,7 +236,12 @@ async function whole<Row, Id>(
   const outcomes = await importTransaction(request).catch((error: unknown) => {
     throw problemOf(error);
   });
-  const text = report.lines(outcomes) + report.end(request.position?.line ?? 0);
+  let text = '';
+  for (let at = 0; at < outcomes.length; at += REPORTED) {
+    text += report.lines(outcomes.slice(at, at + REPORTED));
+    await new Promise(setImmediate);
+  }
+  text += report.end(request.position?.line ?? 0);
   const refused = outcomes.find(isRefused);
   if (refused === undefined) return reply(asked, text);
   // Nothing is stored; the status and the code are those of the first refused line.

@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import { HttpProblem, type Reply, type RequestContext } from '@portico/transport';
 import type { AccessPolicy } from '../access/policy.ts';
+import { StatementTimeError } from '../core/errors.ts';
 import { GenerationalCache } from '../core/generational-cache.ts';
 import { preferences } from '../core/negotiation.ts';
 import { type MaybePromise, whenReady } from '../core/scheduler.ts';
@@ -62,6 +63,8 @@ interface AskedList {
   readonly readers: readonly SortReader[];
 }
 
+/** Maximum length of a cursor, with which the address of a page still fits the head of a request. */
+const MAX_CURSOR = 8 * 1024;
 /** Size of an asked list in bytes, at most, for each character of its query. */
 const BYTES_PER_CHARACTER = 64;
 const BYTES_PER_LIST = 4_096;
@@ -174,6 +177,12 @@ class RelationList {
       const texts = (values: readonly Value[] = []): RowKeys =>
         readers.map(({ text }, i) => text(values[i] ?? null));
       const { next, prev } = this.#options.cursors.write(key, name, texts(first), texts(last));
+      if (next.length > MAX_CURSOR || prev.length > MAX_CURSOR) {
+        const message = `A page ends at a row with a longer text than a cursor can have (URL); sort by columns with shorter texts`;
+        throw new HttpProblem(400, 'LIMIT_EXCEEDED', message, {
+          reasons: [{ detail: message, parameter: 'sort' }],
+        });
+      }
       if (hasNext) links = `<${others}${next}>; rel="next"`;
       if (hasPrev) links += `${links === '' ? '' : ', '}<${others}${prev}>; rel="prev"`;
     }
@@ -217,11 +226,19 @@ export function digestedReply(
 
 const NO_CACHE = { 'cache-control': 'no-cache' } as const;
 
+/** The refusal of a request whose statement took too long. */
+export function tooLong(cause: StatementTimeError): HttpProblem {
+  const message =
+    'The request looks at too many rows, or changes too many, for the time that a statement may take (statement); narrow it, or split it';
+  return new HttpProblem(400, 'LIMIT_EXCEEDED', message, { cause });
+}
+
 /** Turns the errors of lists into refusals that say what to do. */
 export function explained<T>(read: () => MaybePromise<T>): MaybePromise<T> {
   const refuse = (error: unknown): never => {
     if (error instanceof SelectionLimitError) throw limitProblem(error);
     if (error instanceof AggregateLimitError) throw aggregateProblem(error);
+    if (error instanceof StatementTimeError) throw tooLong(error);
     if (error instanceof CountLimitError) {
       const rows = error.limit.toLocaleString('en-US');
       const message = `count=exact looks at ${rows} rows of ${error.relation} at most (scan); add a narrower filter that an index serves`;

@@ -8,6 +8,7 @@ import {
 import { refuseCrossSite } from '../access/cors.ts';
 import { type Guards, guarded } from '../access/guarded.ts';
 import type { Permission } from '../access/policy.ts';
+import { StatementTimeError } from '../core/errors.ts';
 import { preferences } from '../core/negotiation.ts';
 import { type MaybePromise, whenReady } from '../core/scheduler.ts';
 import type { Relation } from '../relations/relation.ts';
@@ -23,7 +24,13 @@ import {
   RowsRefusedError,
   TooManyRowsError,
 } from '../relations/rows/rows.ts';
-import type { RowWrite, StoredRow, UpsertRule, WriteOutcome } from '../relations/rows/writes.ts';
+import {
+  type RowWrite,
+  type StoredRow,
+  type UpsertRule,
+  type WriteOutcome,
+  WriteRefusedError,
+} from '../relations/rows/writes.ts';
 import { hasNested, NestedCreates } from '../relations/selections/nested-creates.ts';
 import { askedImport, type ImportLimits, importer } from './bulk.ts';
 import { askedExport } from './lists.ts';
@@ -39,13 +46,15 @@ import {
   validatorHeaders,
 } from './messages.ts';
 import { exporterOf } from './relation-exports.ts';
-import { digestedReply, explained, listOf, type RelationListOptions } from './relation-lists.ts';
+import { digestedReply, explained, listOf, type RelationListOptions, tooLong } from './relation-lists.ts';
 import type { RelationChanges } from './relations/relation-changes.ts';
 import {
   CHANGED_MEANWHILE,
   invalidRow,
+  parsed,
   RowRequests,
   removalOf,
+  tooManyResults,
   type WriteHead,
 } from './relations/row-requests.ts';
 import { ShownRows } from './relations/shown-rows.ts';
@@ -64,6 +73,8 @@ interface RelationEndpointOptions extends Omit<Guards, 'policy'>, RelationListOp
 const BODY_LIMIT = 1024 * 1024;
 /** Maximum number of rows of a create. */
 const MAX_ROWS = 1_000;
+/** Maximum number of their values, those of defaults included. */
+const MAX_VALUES = 40_000;
 /** Media types other than JSON. */
 const NOT_JSON = /ndjson|csv|xml|multipart|octet-stream/i;
 
@@ -163,6 +174,7 @@ class Rows {
     const head = headOf(ctx);
     const rule = this.#requests.upsertRule(head);
     const given = this.#body(ctx);
+    await parsed(ctx);
     const isNested = [given].flat().some((row) => hasNested(this.#store.relation, row));
     if (isNested) return this.#createNested(ctx, given, rule);
     if (Array.isArray(given)) return this.#createAll(ctx, given, rule);
@@ -224,6 +236,12 @@ class Rows {
       const message = `An array takes at most ${MAX_ROWS} rows (array rows); send the others in further requests`;
       throw new HttpProblem(400, 'LIMIT_EXCEEDED', message);
     }
+    const { columns } = this.#store.relation;
+    if (given.length * columns.length > MAX_VALUES) {
+      const most = Math.floor(MAX_VALUES / columns.length);
+      const message = `An array takes at most ${most} rows of ${columns.length} columns (array values); send the others in further requests`;
+      throw new HttpProblem(400, 'LIMIT_EXCEEDED', message);
+    }
     const head = headOf(ctx);
     const at = (i: number) => `#/${i}`;
     if (rule === undefined && ctx.headers['idempotency-key'] === undefined) {
@@ -266,7 +284,9 @@ class Rows {
     const key = this.#key(ctx);
     const condition = this.#requests.condition(headOf(ctx));
     const faults: RowFault[] = [];
-    const patch = this.#format.readPatch(this.#body(ctx), key, faults);
+    const given = this.#body(ctx);
+    await parsed(ctx);
+    const patch = this.#format.readPatch(given, key, faults);
     if (faults.length > 0) throw invalidRow(faults);
     return this.#changed(ctx, await this.#store.change(key, patch, condition));
   }
@@ -277,7 +297,9 @@ class Rows {
     const head = headOf(ctx);
     const rule = this.#requests.putRule(head);
     const faults: RowFault[] = [];
-    const row = this.#requests.row(head, this.#body(ctx), '#', faults, key);
+    const given = this.#body(ctx);
+    await parsed(ctx);
+    const row = this.#requests.row(head, given, '#', faults, key);
     if (faults.length > 0) throw invalidRow(faults);
     if (!rule.replaces && !rule.creates) {
       throw (await this.#store.read(key)) === undefined ? this.#missing() : CHANGED_MEANWHILE;
@@ -370,7 +392,7 @@ class Rows {
       const message = 'The rows of a relation are written as application/json';
       throw new HttpProblem(415, 'UNSUPPORTED_MEDIA_TYPE', message);
     }
-    return parseJsonBody(ctx.body);
+    return parseJsonBody(ctx.body, true);
   }
 
   #missing(): HttpProblem {
@@ -413,6 +435,8 @@ async function refusingConflicts(write: () => MaybePromise<Reply>): Promise<Repl
   try {
     return await write();
   } catch (error) {
+    if (error instanceof StatementTimeError) throw tooLong(error);
+    if (error instanceof WriteRefusedError && error.reason === 'large') throw tooManyResults();
     if (!(error instanceof RowsRefusedError)) throw error;
     const { code, conflicts } = error;
     const isArray = conflicts.some(({ row }) => row > 0);

@@ -58,23 +58,35 @@ export interface PackedTexts {
   readonly looked: number;
   /** The other columns of the last row. */
   readonly last: readonly unknown[] | undefined;
+  /** Whether further rows may follow, because the texts are large or took long. */
+  readonly isCut: boolean;
 }
 
-/** Joins the texts in the first column of rows until they have `maxBytes`; rows without a text are counted only. */
+/** A page of texts ends after this time, in milliseconds: each of its rows may take long. */
+const PAGE_TIME = 500;
+
+/**
+ * Joins the texts in the first column of rows until they have `maxBytes` or have taken long; rows without a text are
+ * counted only.
+ */
 export function packTexts(rows: Iterable<readonly unknown[]>, maxBytes: number): PackedTexts {
+  const end = performance.now() + PAGE_TIME;
+  let isCut = false;
   let text = '';
   let [bytes, count, looked] = [0, 0, 0];
   let last: readonly unknown[] | undefined;
   for (const row of rows) {
     looked++;
     last = row;
-    if (typeof row[0] !== 'string') continue;
-    text += row[0];
-    count++;
-    bytes += Buffer.byteLength(row[0]);
-    if (bytes >= maxBytes) break;
+    if (typeof row[0] === 'string') {
+      text += row[0];
+      count++;
+      bytes += Buffer.byteLength(row[0]);
+    }
+    isCut = bytes >= maxBytes || performance.now() > end;
+    if (isCut) break;
   }
-  return { bytes: Buffer.from(text), count, looked, last: last?.slice(1) };
+  return { bytes: Buffer.from(text), count, looked, last: last?.slice(1), isCut };
 }
 
 /**

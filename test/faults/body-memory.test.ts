@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
-import { residentMegabytes } from '../graphql/worst/watch.ts';
+import { residentMegabytes } from '../support/memory.ts';
 import { type PorticoProcess, startPortico } from '../support/portico-process.ts';
 import { inFull } from '../support/proof-settings.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';

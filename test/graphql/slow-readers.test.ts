@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { test } from 'node:test';
+import { residentMegabytes } from '../support/memory.ts';
 import { inFull } from '../support/proof-settings.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { startWithMemory } from './worst/many-users.ts';
-import { residentMegabytes } from './worst/watch.ts';
 
 const USERS = 6_000;
 /** Few users with long names make a long result in less time. */

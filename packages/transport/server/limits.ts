@@ -32,4 +32,6 @@ export const LIMITS = {
   largeBodies: 0.5,
   /** Maximum nesting of a JSON body. */
   jsonDepth: 64,
+  /** Maximum members and elements of a large JSON body. */
+  json: { members: 20_000, elements: 50_000 },
 } as const;

@@ -2,6 +2,7 @@ import { TogetherError } from '@portico/graphql-plans';
 import { HttpProblem } from '@portico/transport';
 import { GraphQLError } from 'graphql';
 import type { ErrorCode } from '../../core/error-codes.ts';
+import { StatementTimeError } from '../../core/errors.ts';
 import { EventsGoneError } from '../../relations/events.ts';
 import { conflictFaults, listedFaults, toldFaults } from '../../relations/rows/faults.ts';
 import { CountLimitError, UnindexedListError } from '../../relations/rows/row-lists.ts';
@@ -41,6 +42,11 @@ function shown(error: unknown): unknown {
       `totalCount looks at ${rows} rows of ${error.relation} at most (scan); narrow \`where\` by what an index serves`,
       { limit: 'scan' },
     );
+  }
+  if (error instanceof StatementTimeError) {
+    const message =
+      'The operation looks at too many rows, or changes too many, for the time that a statement may take (statement); narrow it, or split it';
+    return refusal('LIMIT_EXCEEDED', message, { limit: 'statement' });
   }
   if (error instanceof UnindexedListError) {
     const { relation, index } = error;
@@ -87,6 +93,11 @@ export function refusedWrites(
       call,
       faultyRows('INVALID_ROW', [{ detail: 'a value does not fit its column', pointer }]),
     );
+  }
+  if (reason === 'large') {
+    const large =
+      'The written rows are larger together than a reply may be (reply bytes); write fewer of them at a time';
+    return new TogetherError(call, refusal('LIMIT_EXCEEDED', large, { limit: 'reply bytes' }));
   }
   const message = 'The row has been changed since; read it again';
   return new TogetherError(call, refusal('PRECONDITION_FAILED', message));

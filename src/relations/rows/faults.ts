@@ -1,20 +1,23 @@
+import { MAX_FAULTS } from '../row-bounds.ts';
 import type { RowConflict, RowFault } from './rows.ts';
 
-/** How many faults a refusal lists, and how many its message has. */
-const MAX_FAULTS = { listed: 100, told: 3 } as const;
-
 /** The faults that a refusal lists. */
-export function listedFaults(faults: readonly RowFault[]): readonly RowFault[] {
-  return faults.slice(0, MAX_FAULTS.listed);
+export function listedFaults(
+  faults: readonly RowFault[],
+  max: number = MAX_FAULTS.listed,
+): readonly RowFault[] {
+  return faults.slice(0, max);
 }
 
 /** The message of a refusal: its first faults, and how many more there are. */
-export function toldFaults(faults: readonly RowFault[]): string {
+export function toldFaults(faults: readonly RowFault[], max: number = MAX_FAULTS.listed): string {
   // A conflict of several columns is one sentence for all of them.
   const all = [...new Set(faults.map(({ detail }) => detail))];
   const first = all.slice(0, MAX_FAULTS.told);
   const more = all.length - first.length;
-  return `${first.join('; ')}${more > 0 ? `; and ${more} more` : ''}`;
+  // No more are looked for.
+  const least = faults.length < max ? '' : 'at least ';
+  return `${first.join('; ')}${more > 0 ? `; and ${least}${more} more` : ''}`;
 }
 
 /** The faults of a conflict: one for each of its columns; `at` is the pointer of the row. */

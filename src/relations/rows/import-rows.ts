@@ -1,8 +1,10 @@
+import { TimeSlice } from '../../core/scheduler.ts';
 import { didYouMean, quote } from '../../core/text.ts';
 import { codecOf } from '../codecs.ts';
 import type { ImportTarget } from '../import.ts';
 import { ImportError, type ReadFields, type ReadRecord, type Refusal } from '../import-readers.ts';
 import type { Column, Relation, Value } from '../relation.ts';
+import { MAX_FAULTS, MAX_ROW, sizeOfRow, tooLargeRow } from '../row-bounds.ts';
 import { conflictFaults, listedFaults, toldFaults } from './faults.ts';
 import {
   absentValue,
@@ -26,12 +28,16 @@ const MAX_LINE = 1024 * 1024;
 /** Rows per commit, fewer if they have many columns. */
 const BATCH = { rows: 2_000, values: 20_000 } as const;
 /** Rows of one transaction, fewer if they have many columns. */
-const TRANSACTION = { rows: 50_000, values: 500_000 } as const;
+const TRANSACTION = { rows: 50_000, values: 100_000 } as const;
+
+/** How many unknown names of an import get a proposal. */
+const MAX_PROPOSALS = 10;
 
 /** Imports of a relation's rows; `caller` is the name of who sends them. */
 export function rowImports(store: RowStore, caller: string | undefined): ImportTarget<NewRow, RowKey> {
   const { relation } = store;
   const format = new RowFormat(relation);
+  const proposals = { left: MAX_PROPOSALS };
   const rowsOf = ({ rows, values }: typeof BATCH | typeof TRANSACTION) =>
     Math.min(rows, Math.ceil(values / relation.columns.length));
   const valuesOf = (rows: readonly NewRow[]) => rows.map(({ values }) => values);
@@ -42,8 +48,14 @@ export function rowImports(store: RowStore, caller: string | undefined): ImportT
     maxRows: rowsOf(TRANSACTION),
     read(given) {
       const faults: RowFault[] = [];
-      const values = format.readRow(given, { caller, faults, ignoresSerial: true });
-      return faults.length > 0 ? invalid(faults) : { row: { values, given } };
+      const values = format.readRow(given, {
+        caller,
+        faults,
+        ignoresSerial: true,
+        most: MAX_FAULTS.ofLine,
+        proposals,
+      });
+      return faults.length > 0 ? invalid(faults) : { row: { values, given }, size: sizeOfRow(values) };
     },
     readHeader: (names) => readHeader(relation, names, caller),
     // Given values, since those of some defaults differ each time.
@@ -55,7 +67,13 @@ export function rowImports(store: RowStore, caller: string | undefined): ImportT
     },
     async storeAll(rows, checkpoint) {
       const { keys, conflicts } = await store.importRows(valuesOf(rows), { isWhole: true, checkpoint });
-      if (conflicts.length > 0) return { refused: [...refusalsOf(conflicts)] };
+      const slice = new TimeSlice();
+      const refused: (readonly [number, Refusal])[] = [];
+      for (const [row, own] of Map.groupBy(conflicts, (conflict) => conflict.row)) {
+        refused.push([row, refusalOf(own)]);
+        if (slice.isOver) await slice.next();
+      }
+      if (refused.length > 0) return { refused };
       return { ids: keys.map((key = []) => key) };
     },
   };
@@ -67,18 +85,21 @@ export function importKey(relation: Relation, key: string): string {
 }
 
 function invalid(faults: readonly RowFault[]): Refusal {
-  return { code: 'INVALID_ROW', reason: toldFaults(faults), errors: listedFaults(faults) };
+  const { ofLine } = MAX_FAULTS;
+  return { code: 'INVALID_ROW', reason: toldFaults(faults, ofLine), errors: listedFaults(faults, ofLine) };
 }
 
 /** The refusals of rows by their index, each with all of its conflicts. */
 function refusalsOf(conflicts: readonly RowConflict[]): ReadonlyMap<number, Refusal> {
   const found = new Map<number, Refusal>();
-  for (const [row, own] of Map.groupBy(conflicts, (conflict) => conflict.row)) {
-    const errors = own.flatMap((conflict) => conflictFaults(conflict, '#'));
-    const [{ code } = { code: 'TAKEN' as const }] = own;
-    found.set(row, { code, reason: toldFaults(errors), errors });
-  }
+  for (const [row, own] of Map.groupBy(conflicts, (conflict) => conflict.row)) found.set(row, refusalOf(own));
   return found;
+}
+
+function refusalOf(own: readonly RowConflict[]): Refusal {
+  const errors = own.flatMap((conflict) => conflictFaults(conflict, '#')).slice(0, MAX_FAULTS.ofLine);
+  const [{ code } = { code: 'TAKEN' as const }] = own;
+  return { code, reason: toldFaults(errors), errors };
 }
 
 /**
@@ -110,7 +131,10 @@ function readHeader(
     const faults: RowFault[] = [];
     const values = readers.map((read) => read(fields, faults));
     format.checkPath(values, '#', faults);
-    return faults.length > 0 ? invalid(faults) : { row: { values, given: fields } };
+    if (faults.length > 0) return invalid(faults);
+    const size = sizeOfRow(values);
+    if (size <= MAX_ROW) return { row: { values, given: fields }, size };
+    return invalid([tooLargeRow('#')]);
   };
 }
 
@@ -128,7 +152,8 @@ function fieldReader(column: Column, at: number, caller: string | undefined): Fi
   const { name, type, nullable } = column;
   const codec = codecOf(type);
   const refuse = (faults: RowFault[], problem: string): Value => {
-    faults.push({ detail: `"${name}" ${problem}`, pointer: `#/${name}` });
+    if (faults.length < MAX_FAULTS.ofLine)
+      faults.push({ detail: `"${name}" ${problem}`, pointer: `#/${name}` });
     return null;
   };
   return (fields, faults) => {

@@ -2,9 +2,10 @@ import { randomUUID } from 'node:crypto';
 import type { MaybePromise } from '../../core/scheduler.ts';
 import { didYouMean, quote } from '../../core/text.ts';
 import type { Codec } from '../codec.ts';
-import { codecOf } from '../codecs.ts';
+import { codecOf, maxBytesOf } from '../codecs.ts';
 import type { ImportCheckpoint, ImportPosition } from '../import.ts';
 import type { Column, ColumnType, Relation, Value } from '../relation.ts';
+import { MAX_FAULTS, MAX_ROW, type Proposals, pointerTo, sizeOfRow, tooLargeRow } from '../row-bounds.ts';
 import type { RowAggregates } from '../selections/aggregates.ts';
 import type { IdempotencyKey, WriteCondition } from '../user.ts';
 import type { Condition } from './conditions.ts';
@@ -166,11 +167,14 @@ export class RowFormat {
   readonly #mayLackPath: boolean;
   readonly #names: ReadonlyMap<string, number>;
   readonly #readers: readonly MemberReader[];
+  /** Whether a row may have more bytes than a row may. */
+  readonly #mayBeLarge: boolean;
 
   constructor(relation: Relation) {
     this.relation = relation;
     const { columns, key } = relation;
     this.#names = new Map(columns.map(({ name }, i) => [name, i]));
+    this.#mayBeLarge = columns.reduce((bytes, { type }) => bytes + maxBytesOf(type), 0) > MAX_ROW;
     this.serial = columns.findIndex(({ type }) => type.kind === 'serial');
     this.keyIndexes = key.map((name) => this.indexOf(name));
     const [{ type } = { type: undefined }] = this.keyIndexes.map((i) => columns[i] as Column);
@@ -182,6 +186,11 @@ export class RowFormat {
       isInherited: column.name in Object.prototype,
       isAssigned: column.type.kind === 'serial' && !column.type.open,
     }));
+  }
+
+  /** The column of a name that a client may have made up. */
+  columnOf(name: string): Column | undefined {
+    return this.relation.columns[this.#names.get(name) ?? -1];
   }
 
   /** The index of a column. */
@@ -255,7 +264,8 @@ export class RowFormat {
   }
 
   /**
-   * Reads a whole row from parsed JSON, fills in defaults, and adds its faults. `at` is the row's pointer.
+   * Reads a whole row from parsed JSON, fills in defaults, and adds its faults, up to `most`: a small body may have
+   * any number of them. `at` is the row's pointer.
    * `key`, if given, is the key in the path, which the body may repeat. `ignoresSerial` says that a number
    * that the service assigns may be there, as in an export, and is not used.
    */
@@ -268,6 +278,8 @@ export class RowFormat {
       faults,
       ignoresSerial = false,
       later,
+      most = MAX_FAULTS.listed,
+      proposals,
     }: {
       at?: string;
       key?: RowKey;
@@ -276,11 +288,15 @@ export class RowFormat {
       ignoresSerial?: boolean;
       /** The columns that get their values later; they are null until then. */
       later?: ReadonlySet<string> | undefined;
+      most?: number;
+      proposals?: Proposals;
     },
   ): RowValues {
-    const members = this.#members(given, at, faults);
+    const members = this.#members(given, { at, faults, most, proposals });
     if (members === undefined) return [];
+    const before = faults.length;
     const row = this.#readers.map(({ column, codec, part, isInherited, isAssigned }) => {
+      if (faults.length >= most) return null;
       const { name } = column;
       const own = isInherited && !Object.hasOwn(members, name) ? undefined : members[name];
       if (key !== undefined && part >= 0) {
@@ -299,6 +315,9 @@ export class RowFormat {
       return absentValue(column, caller, at, faults);
     });
     this.checkPath(row, at, faults);
+    if (this.#mayBeLarge && faults.length === before && sizeOfRow(row) > MAX_ROW) {
+      faults.push(tooLargeRow(at));
+    }
     return row;
   }
 
@@ -346,7 +365,7 @@ export class RowFormat {
   /** Reads a merge patch from parsed JSON and adds its faults; `key` is the key in the path. */
   readPatch(given: unknown, key: RowKey, faults: RowFault[]): RowPatch {
     const patch = new Map<number, Value>();
-    const members = this.#members(given, '#', faults);
+    const members = this.#members(given, { at: '#', faults, most: MAX_FAULTS.listed });
     for (const [name, own] of Object.entries(members ?? {})) {
       const i = this.#names.get(name);
       if (i === undefined) continue;
@@ -359,14 +378,24 @@ export class RowFormat {
   }
 
   /** The members of a row; undefined, with a fault, for anything but an object. */
-  #members(given: unknown, at: string, faults: RowFault[]): Readonly<Record<string, unknown>> | undefined {
+  #members(
+    given: unknown,
+    {
+      at,
+      faults,
+      most,
+      proposals,
+    }: { at: string; faults: RowFault[]; most: number; proposals?: Proposals | undefined },
+  ): Readonly<Record<string, unknown>> | undefined {
     if (typeof given !== 'object' || given === null || Array.isArray(given)) {
       faults.push({ detail: 'a row must be a JSON object', pointer: at });
       return undefined;
     }
     for (const name of Object.keys(given)) {
       if (this.#names.has(name)) continue;
-      const proposal = didYouMean(name, [...this.#names.keys()]);
+      if (faults.length >= most) break;
+      const isTold = proposals === undefined ? faults.length < MAX_FAULTS.told : proposals.left-- > 0;
+      const proposal = isTold ? didYouMean(name, this.#names.keys()) : '';
       faults.push({
         detail: `${this.relation.name} has no column ${quote(name)}${proposal}`,
         pointer: pointerTo(at, name),
@@ -394,7 +423,7 @@ function readMember(column: Column, codec: Codec, given: unknown, at: string, fa
     if ('value' in parsed) return parsed.value;
     problem = parsed.problem;
   } else if (column.nullable) return null;
-  faults.push({ detail: `"${column.name}" ${problem}`, pointer: pointerTo(at, column.name) });
+  faults.push({ detail: `"${column.name}" ${problem}`, pointer: `${at}/${column.name}` });
   return null;
 }
 
@@ -445,10 +474,6 @@ function uuidV7(time: number): string {
   const hex = time.toString(16).padStart(12, '0');
   const random = randomUUID().slice(0, 3);
   return `${hex.slice(0, 8)}-${hex.slice(8)}-7${random}-${variant}-${node}`;
-}
-
-function pointerTo(at: string, name: string): string {
-  return `${at}/${encodeURIComponent(name.replaceAll('~', '~0').replaceAll('/', '~1'))}`;
 }
 
 function decoded(part: string): string | undefined {

@@ -84,8 +84,11 @@ export class WriteRefusedError extends Error {
   override readonly name = 'WriteRefusedError';
   /** Index of the write. */
   readonly write: number;
-  /** The row is missing, does not meet the condition, or a value of an earlier write does not fit its column. */
-  readonly reason: 'missing' | 'refused' | 'unfit';
+  /**
+   * The row is missing, does not meet the condition, a value of an earlier write does not fit its column, or the rows up to
+   * it are too large together.
+   */
+  readonly reason: 'missing' | 'refused' | 'unfit' | 'large';
 
   constructor(write: number, reason: WriteRefusedError['reason'], cause?: unknown) {
     super(`Write ${write} is refused`, { cause });

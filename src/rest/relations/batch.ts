@@ -7,10 +7,12 @@ import {
 } from '@portico/transport';
 import { refuseCrossSite } from '../../access/cors.ts';
 import { type Guards, guarded } from '../../access/guarded.ts';
+import { StatementTimeError } from '../../core/errors.ts';
 import { preferences } from '../../core/negotiation.ts';
 import { didYouMean, quote } from '../../core/text.ts';
 import { codecOf } from '../../relations/codecs.ts';
 import type { ColumnType, Relation, Value } from '../../relations/relation.ts';
+import { sizeOfRow } from '../../relations/row-bounds.ts';
 import { conflictFaults, toldFaults } from '../../relations/rows/faults.ts';
 import { type RowFault, RowFormat, type RowStores, RowsRefusedError } from '../../relations/rows/rows.ts';
 import {
@@ -21,7 +23,17 @@ import {
   WriteRefusedError,
 } from '../../relations/rows/writes.ts';
 import { createKey, json, keptOf, userValidators } from '../messages.ts';
-import { CHANGED_MEANWHILE, invalidRow, RowRequests, type WriteHead } from './row-requests.ts';
+import { tooLong } from '../relation-lists.ts';
+import {
+  CHANGED_MEANWHILE,
+  invalidRow,
+  MAX_ROW_BYTES,
+  parsed,
+  RowRequests,
+  tooLarge,
+  tooManyResults,
+  type WriteHead,
+} from './row-requests.ts';
 
 interface BatchOptions extends Guards {
   /** The prefix of the paths that clients see. */
@@ -51,7 +63,9 @@ export function batchEndpoint(stores: RowStores, options: BatchOptions): Endpoin
       authorize: (ctx) => refuseCrossSite(ctx, options.cors),
       async handle(ctx) {
         const batch = new Batch(relations, options, ctx);
-        for (const each of writesOf(parseJsonBody(ctx.body))) batch.add(each);
+        const writes = writesOf(parseJsonBody(ctx.body, true));
+        await parsed(ctx);
+        for (const each of writes) batch.add(each);
         const key = createKey(ctx, options.idempotencyHours);
         try {
           if (batch.writes.length === 0) return batch.reply([]);
@@ -100,6 +114,8 @@ const MEMBERS = ['method', 'path', 'headers', 'body'];
 /** The writes of one request, as far as they are read. */
 class Batch {
   readonly writes: RowWrite[] = [];
+  /** The size of all rows, those of defaults included. */
+  #bytes = 0;
   readonly #heads: WriteHead[] = [];
   readonly #relations: ReadonlyMap<string, RowRequests>;
   readonly #options: BatchOptions;
@@ -115,7 +131,10 @@ class Batch {
   add(given: unknown): void {
     const nth = this.writes.length;
     try {
-      this.writes.push(this.#read(sentWrite(given)));
+      const write = this.#read(sentWrite(given));
+      this.writes.push(write);
+      if ('row' in write) this.#bytes += sizeOfRow(write.row);
+      if (this.#bytes > MAX_ROW_BYTES) throw tooLarge();
     } catch (error) {
       throw error instanceof HttpProblem ? placed(error, nth) : error;
     }
@@ -133,8 +152,10 @@ class Batch {
       const problem = new HttpProblem(409, error.code, toldFaults(faults), { reasons: faults, cause: error });
       return placed(problem, nth);
     }
+    if (error instanceof StatementTimeError) return tooLong(error);
     if (!(error instanceof WriteRefusedError)) return error;
     const { write: nth, reason } = error;
+    if (reason === 'large') return tooManyResults();
     if (reason === 'missing') return placed(this.#missing(this.writes[nth]?.relation ?? ''), nth);
     if (reason === 'refused') return placed(CHANGED_MEANWHILE, nth);
     const fault = { detail: 'a value of an earlier write does not fit its column', pointer: '#' };
@@ -170,7 +191,7 @@ class Batch {
 
   #create(requests: RowRequests, head: WriteHead, given: unknown): RowWrite {
     const { relation } = requests.format;
-    const { body, earlier } = this.#body(relation, given);
+    const { body, earlier } = this.#body(requests.format, given);
     const rule = requests.upsertRule(head);
     const faults: RowFault[] = [];
     const filled = { ...head, later: new Set(earlier.keys()) };
@@ -186,7 +207,7 @@ class Batch {
     const { format } = requests;
     const { relation } = format;
     const key = this.#key(requests, segment);
-    const { body, earlier } = this.#body(relation, given);
+    const { body, earlier } = this.#body(requests.format, given);
     const condition = requests.condition(head);
     const faults: RowFault[] = [];
     const plain = Object.entries(body as object).filter(([name]) => !earlier.has(name));
@@ -208,7 +229,7 @@ class Batch {
   #put(requests: RowRequests, head: WriteHead, segment: string, given: unknown): RowWrite {
     const { relation } = requests.format;
     const key = this.#key(requests, segment);
-    const { body, earlier } = this.#body(relation, given);
+    const { body, earlier } = this.#body(requests.format, given);
     const rule = requests.putRule(head);
     const faults: RowFault[] = [];
     const filled = { ...head, later: new Set(earlier.keys()) };
@@ -221,11 +242,11 @@ class Batch {
   }
 
   /** The members of a body; those that stand for values of the transaction are apart, and null in `body`. */
-  #body(relation: Relation, given: unknown) {
+  #body(format: RowFormat, given: unknown) {
     const earlier = new Map<string, EarlierValue>();
     if (typeof given !== 'object' || given === null || Array.isArray(given)) return { body: given, earlier };
     const members = Object.entries(given).map(([name, value]): readonly [string, unknown] => {
-      const column = relation.columns.find((each) => each.name === name);
+      const column = isResult(value) ? format.columnOf(name) : undefined;
       if (column === undefined || !isResult(value)) return [name, value];
       const found = this.#valueOf(value.$result, value.pointer, column.type, `#/body/${name}`);
       if (!(found instanceof EarlierValue)) return [name, found.json];
@@ -278,8 +299,7 @@ class Batch {
     const { format } = this.#relations.get(other.relation) as RowRequests;
     const { columns } = format.relation;
     const name = String(pointer).slice(1);
-    const column = columns.findIndex((each) => each.name === name && pointer === `/${name}`);
-    const source = columns[column];
+    const source = pointer === `/${name}` ? format.columnOf(name) : undefined;
     if (source === undefined || other.is === 'remove') {
       const names = columns.map((each) => `/${each.name}`);
       const message =
@@ -288,6 +308,7 @@ class Batch {
           : `"pointer" takes a column of ${other.relation}, such as ${names[0]}, not ${quote(String(pointer))}${didYouMean(String(pointer), names)}`;
       throw invalidBatch(message, at);
     }
+    const column = format.indexOf(name);
     const value = knownValue(other, format, column);
     if (value instanceof EarlierValue) return value;
     if (value !== undefined)

@@ -2,6 +2,7 @@ import { HttpProblem, type RequestContext } from '@portico/transport';
 import { preferences } from '../../core/negotiation.ts';
 import { didYouMean, folded, quote } from '../../core/text.ts';
 import type { Relation } from '../../relations/relation.ts';
+import { MAX_FAULTS, sizeOfRow } from '../../relations/row-bounds.ts';
 import { type Condition, invalidParameter, type Relations } from '../../relations/rows/conditions.ts';
 import { listedFaults, toldFaults } from '../../relations/rows/faults.ts';
 import { readRowList } from '../../relations/rows/row-lists.ts';
@@ -75,7 +76,15 @@ export class RowRequests {
   /** Reads new rows, with all faults of all of them. */
   rows(head: WriteHead, given: readonly unknown[], pointer: (row: number) => string): readonly RowValues[] {
     const faults: RowFault[] = [];
-    const rows = given.map((each, i) => this.row(head, each, pointer(i), faults));
+    let bytes = 0;
+    const rows: RowValues[] = [];
+    for (const [i, each] of given.entries()) {
+      const row = this.row(head, each, pointer(i), faults);
+      if (faults.length >= MAX_FAULTS.listed) break;
+      bytes += sizeOfRow(row);
+      if (bytes > MAX_ROW_BYTES) throw tooLarge();
+      rows.push(row);
+    }
     if (faults.length > 0) throw invalidRow(faults);
     return rows;
   }
@@ -93,7 +102,15 @@ export class RowRequests {
     pointer: (row: number) => string,
   ): readonly Upsert[] {
     const faults: RowFault[] = [];
-    const upserts = given.map((each, i) => this.upsert(head, each, rule, pointer(i), faults));
+    const upserts: Upsert[] = [];
+    let bytes = 0;
+    for (const [i, each] of given.entries()) {
+      const upsert = this.upsert(head, each, rule, pointer(i), faults);
+      if (faults.length >= MAX_FAULTS.listed) throw invalidRow(faults);
+      bytes += sizeOfRow(upsert.row);
+      if (bytes > MAX_ROW_BYTES) throw tooLarge();
+      upserts.push(upsert);
+    }
     const first = new Map<string, number>();
     for (const [i, { row }] of upserts.entries()) {
       if (row.length === 0) continue;
@@ -144,6 +161,33 @@ export const CHANGED_MEANWHILE = new HttpProblem(
   'PRECONDITION_FAILED',
   'The row has been changed since, or is there already; read it again',
 );
+
+/** Bodies of more bytes take a turn of the event loop to be parsed, and another one to be read. */
+const LARGE_BODY = 128 * 1024;
+
+/** Ends the turn in which a large body was parsed. */
+export async function parsed({ body }: Pick<RequestContext, 'body'>): Promise<void> {
+  if (body.length <= LARGE_BODY) return;
+  // The first one is due before the next input.
+  await new Promise(setImmediate);
+  await new Promise(setImmediate);
+}
+
+/** Maximum size of all rows of a request, those of defaults included, in bytes: that of a batch. */
+export const MAX_ROW_BYTES = 4 * 1024 * 1024;
+
+/** The refusal of rows that are larger together than a request may store. */
+export function tooLarge(): HttpProblem {
+  const message = `The rows of a request have at most ${MAX_ROW_BYTES} bytes with their defaults (row bytes); send the others in further requests`;
+  return new HttpProblem(400, 'LIMIT_EXCEEDED', message);
+}
+
+/** The refusal of writes whose rows are larger together than a reply may be. */
+export function tooManyResults(): HttpProblem {
+  const message =
+    'The written rows are larger together than a reply may be (reply bytes); write fewer of them at a time';
+  return new HttpProblem(400, 'LIMIT_EXCEEDED', message);
+}
 
 /** The refusal of rows with faults. */
 export function invalidRow(faults: readonly RowFault[]): HttpProblem {

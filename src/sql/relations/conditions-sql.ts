@@ -77,6 +77,11 @@ export class ConditionWriter {
     return `x${++this.#aliases}`;
   }
 
+  /** The same as `write` for conditions on many rows, which may take long; `column` is one of theirs. */
+  timed(condition: Condition, alias: string, column = ''): string {
+    return `${this.#dialect.timely(alias, column, false)}${this.write(condition, alias)}`;
+  }
+
   /** The SQL of a condition on the rows of a table by its alias; null stands for false. */
   write(condition: Condition, alias: string): string {
     switch (condition.is) {
@@ -135,7 +140,8 @@ export class ConditionWriter {
   ): string {
     const other = this.alias();
     const pairs = on.map(([here, there]) => `${other}.${name(there)} = ${alias}.${name(here)}`);
-    const where = [...pairs, inside(this.write(condition, other))].join(' AND ');
+    const timely = this.#dialect.timely(other, on[0]?.[1] ?? '', true);
+    const where = `${pairs.join(' AND ')} AND ${timely}${inside(this.write(condition, other))}`;
     return `EXISTS (SELECT 1 FROM ${name(relation.table)} AS ${other} WHERE ${where})`;
   }
 }
@@ -318,7 +324,7 @@ export function foundBy(
   const { crossing, inner } = seek;
   const found = foundBy(crossing.relation, inner, writer);
   const [other, few] = [writer.alias(), writer.alias()];
-  const rest = writer.write(unsought(crossing.condition, inner), other);
+  const rest = writer.timed(unsought(crossing.condition, inner), other, crossing.on[0]?.[1]);
   const there = crossing.on.map(([, column]) => `${other}.${name(column)}`).join(', ');
   const pairs = crossing.on.map(([own, column]) => `${alias}.${name(own)} = ${few}.${name(column)}`);
   const leading = `(SELECT DISTINCT ${there} FROM ${found} AS ${other} WHERE ${rest}) AS ${few}`;

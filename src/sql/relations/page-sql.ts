@@ -60,7 +60,9 @@ export class PageSql {
     const { where, order, selected, isNull, backwards, seek, links = [] } = shape;
     const { dialect, table, relation } = this.#sql;
     const from = seek === undefined ? table : foundBy(relation, seek, writer);
-    const condition = [...links, writer.write(where, ROW)].join(' AND ');
+    // A walk looks at few rows.
+    const matches = seek === undefined ? writer.write(where, ROW) : writer.timed(where, ROW, relation.key[0]);
+    const condition = [...links, matches].join(' AND ');
     const parameters = order.map(({ column }, i) => {
       const { type, compared } = dialect.storage(column.type);
       if (isNull === undefined || isNull[i] === true) return undefined;

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { OutcomeUnknownError, StatementTimeError } from '../../core/errors.ts';
 import type { Relation } from '../../relations/relation.ts';
 import type { RowPage } from '../../relations/rows/row-lists.ts';
 import type { RowStores, RowValues } from '../../relations/rows/rows.ts';
@@ -17,7 +18,7 @@ import {
 import type { Server } from '../postgres-pool/server.ts';
 import { textLiteral } from '../schema/tables.ts';
 import { type LevelReads, type PagePlan, readPlan } from '../selections/levels.ts';
-import { keptResults } from '../sqlite-writer/batch.ts';
+import { keptResults, MAX_RESULTS, sizeOfRows } from '../sqlite-writer/batch.ts';
 import type { Query, Step } from '../stores/sql.ts';
 import {
   EarlierColumn,
@@ -83,7 +84,9 @@ class PostgresRows implements RowEngine, AsyncDisposable {
 
   read({ text, values }: BoundText, isLong = false): Promise<Rows> {
     // Without a name it is planned for its values.
-    return this.#options.reads.run(isLong ? { text } : this.#named(text), values, isLong);
+    return this.#options.reads
+      .run(isLong ? { text } : this.#named(text), values, isLong)
+      .catch(refuseTooLong);
   }
 
   /** The statements are those of one transaction, so that a row and what belongs to it are of one moment. */
@@ -247,7 +250,7 @@ class PostgresRows implements RowEngine, AsyncDisposable {
   /** Awaits a write, after which this process reads from the primary for a while. */
   async #written<T>(work: () => Promise<T>): Promise<T> {
     try {
-      return await singleWrite(this.#options.observer, work);
+      return await singleWrite(this.#options.observer, work).catch(refuseTooLong);
     } finally {
       this.#wrote();
     }
@@ -278,6 +281,19 @@ function resumed(reads: LevelReads<RowPage>, rows: Rows) {
   }
 }
 
+/** Statements of a unit that are sent before the results of all are there. */
+const WINDOW = 16;
+
+/** query_canceled: the statement took longer than `STATEMENT_TIMEOUT`. */
+const TOO_LONG = '57014';
+
+function refuseTooLong(error: unknown): never {
+  const states = [error, (Object(error) as Error).cause].map(sqlState);
+  throw states.includes(TOO_LONG) && !(error instanceof OutcomeUnknownError)
+    ? new StatementTimeError(error)
+    : error;
+}
+
 /** Runs the statements of a unit on a connection, each as soon as the results that it uses are there. */
 class Unit {
   readonly #steps: readonly UnitStep[];
@@ -285,6 +301,8 @@ class Unit {
   readonly #sent: Promise<Rows>[] = [];
   /** The results that have arrived; those of the others follow. */
   readonly #results: Rows[] = [];
+  /** The size of the results so far. */
+  #bytes = 0;
   /** The first statement that failed. */
   failed: UnitError | undefined;
 
@@ -307,9 +325,17 @@ class Unit {
         return value instanceof EarlierColumn ? value.bind(before[value.step]?.[0]?.[value.column]) : value;
       });
       const running = this.#run(each, values);
+      const nth = this.#sent.push(running) - 1;
       // Its failure is seen when it is awaited.
-      running.catch(() => undefined);
-      this.#sent.push(running);
+      const measured = running.then(
+        (rows) => {
+          this.#bytes += sizeOfRows(rows);
+          if (this.#bytes > MAX_RESULTS) this.failed ??= new UnitError(nth, 'large');
+        },
+        () => undefined,
+      );
+      // Few are under way, since each may return a large row.
+      if (this.#sent.length % WINDOW === 0) await measured;
       if (each.stops === undefined) continue;
       const results = await this.#settled();
       if (

@@ -1,3 +1,4 @@
+import { TimeSlice } from '../../core/scheduler.ts';
 import type { Value } from '../../relations/relation.ts';
 import type { RowConflict, RowValues } from '../../relations/rows/rows.ts';
 import type { RowEngine } from './row-engine.ts';
@@ -49,8 +50,10 @@ export async function conflictsOf(
     const added = to === sql.relation.name ? targetColumns : [];
     constraints.push({ columns, refused, to, added, accepted: new Set() });
   }
+  const slice = new TimeSlice();
   const found: RowConflict[] = [];
   for (const [row, values] of rows.entries()) {
+    if (slice.isOver) await slice.next();
     const own = constraints.flatMap((each) => conflictOf(sql, each, row, values));
     found.push(...own);
     if (own.length > 0) continue;

@@ -51,13 +51,16 @@ export interface UnitStep {
   readonly kept?: number;
 }
 
-/** A statement of a unit failed, or had too few or too many rows; nothing was stored. */
+/** A statement failed, had too few or too many rows, or those of all statements so far are too large. */
+type UnitFault = 'few' | 'many' | 'large' | 'engine';
+
+/** A statement of a unit failed, or had too few, too many or too large rows; nothing was stored. */
 export class UnitError extends Error {
   override readonly name = 'UnitError';
   readonly step: number;
-  readonly fault: 'few' | 'many' | 'engine';
+  readonly fault: UnitFault;
 
-  constructor(step: number, fault: UnitError['fault'], cause?: unknown) {
+  constructor(step: number, fault: UnitFault, cause?: unknown) {
     super(`Statement ${step} of a unit failed`, { cause });
     this.step = step;
     this.fault = fault;

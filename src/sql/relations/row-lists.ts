@@ -1,5 +1,6 @@
 import { GenerationalCache } from '../../core/generational-cache.ts';
 import { type MaybePromise, whenReady } from '../../core/scheduler.ts';
+import { maxBytesOf, SMALL } from '../../relations/codecs.ts';
 import type { Column, Relation, Value } from '../../relations/relation.ts';
 import { type Condition, type Relations, targetOf } from '../../relations/rows/conditions.ts';
 import { nameOf } from '../../relations/rows/orders.ts';
@@ -12,8 +13,8 @@ import {
   UnindexedListError,
 } from '../../relations/rows/row-lists.ts';
 import { nestedRows, type Selection } from '../../relations/selections/selection.ts';
-import { maxBytesOf, SelectionSql, SMALL } from '../selections/level-sql.ts';
-import { jsonWriter, PAGE_BYTES, type PagePlan } from '../selections/levels.ts';
+import { SelectionSql } from '../selections/level-sql.ts';
+import { jsonOf, type Member, memberOf, PAGE_BYTES, type PagePlan } from '../selections/levels.ts';
 import {
   bestIndexed,
   ConditionWriter,
@@ -64,10 +65,10 @@ const MAX_COUNTED = 10_000_000;
 const MAX_SCANNED = 1_000_000;
 /** Of rows with more bytes the values by which they are sorted are read apart. */
 const LARGE_ROW = 16 * 1024;
-/** Values of more bytes are read elsewhere than on the main thread. */
+/** Rows of more bytes are read elsewhere than on the main thread. */
 const SHORT_BYTES = 128 * 1024;
-/** More rows than these are read elsewhere, too. */
-const SHORT_ROWS = 200;
+/** More rows than these, or more values, are read elsewhere, too. */
+const SHORT = { rows: 200, values: 4_000 } as const;
 
 /** What all pages of a list have in common. */
 interface List extends RowListShape {
@@ -83,9 +84,10 @@ interface List extends RowListShape {
   readonly members: readonly Member[];
   /** Where the values stand by which rows are sorted. */
   readonly keys: readonly { readonly at: number; read(stored: unknown): Value }[];
-  /** Maximum size of a row in bytes, and the expression of its size. */
+  /** The size of a row in bytes: at most, without its wide values, and the expression of the size of those. */
   readonly maxBytes: number;
-  readonly bytes: string;
+  readonly ownBytes: number;
+  readonly wideBytes: string | undefined;
   /** The shape of the conditions and of the order, and the values of the conditions. */
   readonly shape: string;
   readonly values: readonly Bound[];
@@ -96,12 +98,6 @@ interface List extends RowListShape {
 interface Nested extends Pick<PagePlan, 'keys' | 'pieces'> {
   /** Whether no statement looks at more rows than it shows. */
   readonly isShort: boolean;
-}
-
-interface Member {
-  /** The name of the member and what stands before it. */
-  readonly head: string;
-  json(stored: unknown): string;
 }
 
 /** The lists of a relation's rows on either engine. */
@@ -146,7 +142,14 @@ export class RowListSql implements RowLists {
       const own = term.path.length === 0 ? shown.findIndex((i) => columns[i] === term.column) : -1;
       return { at: own === -1 ? selected.push(select(this.#pages.value(term))) - 1 : own, read };
     });
-    const wide = shown.flatMap((i) => columns[i] ?? []).filter(({ type }) => maxBytesOf(type) > SMALL);
+    const read = [
+      ...shown
+        .flatMap((i) => columns[i] ?? [])
+        .map((column) => ({ column, value: `${ROW}.${name(column.name)}` })),
+      ...order.map((term) => ({ column: term.column, value: this.#pages.value(term) })),
+    ];
+    const wide = read.filter(({ column: { type } }) => maxBytesOf(type) > SMALL);
+    const ownBytes = sum(read.map(({ column }) => memberBytes(column)));
     const values: Bound[] = [];
     const list: List = {
       ...shape,
@@ -154,11 +157,14 @@ export class RowListSql implements RowLists {
       isWalk: isWalk(this.#sql.relation, shape),
       isPacked: packed !== undefined,
       selected: packed ?? selected.join(', '),
-      members: shown.map((i, nth) => memberOf(this.#sql, i, nth)),
+      members: shown.map((i, nth) => memberOf(columns[i] as Column, dialect, nth)),
       keys,
-      maxBytes,
-      bytes:
-        wide.map((column) => dialect.size(`${ROW}.${name(column.name)}`, column.type)).join(' + ') || '0',
+      maxBytes: ownBytes + sum(wide.map(({ column }) => maxBytesOf(column.type))),
+      ownBytes,
+      wideBytes:
+        wide.length === 0
+          ? undefined
+          : wide.map(({ column, value }) => dialect.size(value, column.type)).join(' + '),
       shape: `${orderShape(order)} ${shown.join()} ${conditionShape(where, dialect, values)}`,
       values,
       walks: new Map(),
@@ -189,7 +195,8 @@ export class RowListSql implements RowLists {
       members: [],
       keys: [],
       maxBytes,
-      bytes,
+      ownBytes: 0,
+      wideBytes: bytes,
       shape: `${orderShape(order)} ${selected.join()} ${conditionShape(where, dialect, values)}`,
       values,
       walks: new Map(),
@@ -222,17 +229,22 @@ export class RowListSql implements RowLists {
 
   /** Reads a page; of rows that may be large their sizes first. */
   #read(list: List, request: RowPageRequest, seek: Seek | undefined): MaybePromise<RowPage> {
-    const { limit } = request;
-    const isLong = seek !== undefined || limit > SHORT_ROWS;
+    const { maxBytes, ownBytes, wideBytes } = list;
+    const most = ownBytes === 0 ? request.limit : Math.max(1, Math.floor(PAGE_BYTES / ownBytes));
+    const limit = Math.min(request.limit, most);
+    const isMany = limit > SHORT.rows || limit * list.members.length > SHORT.values;
+    const isLong = seek !== undefined || isMany;
     if (list.nested !== undefined) return this.#readNested(list, list.nested, request, { seek, isLong });
-    if (list.maxBytes * limit <= PAGE_BYTES) return this.#readRows(list, request, { seek, isLong, limit });
-    const sizes = this.#statement(list, request, { seek, selected: list.bytes, isWide: true, limit });
+    if (wideBytes === undefined || maxBytes * limit <= PAGE_BYTES)
+      return this.#readRows(list, request, { seek, isLong, limit });
+    const sizes = this.#statement(list, request, { seek, selected: wideBytes, isWide: true, limit });
     return whenReady(this.#engine.read(sizes, isLong), (found) => {
       let bytes = 0;
       let rows = 0;
       for (const [size] of found) {
-        if (rows > 0 && bytes + Number(size) > PAGE_BYTES) break;
-        bytes += Number(size);
+        const next = ownBytes + Number(size);
+        if (rows > 0 && bytes + next > PAGE_BYTES) break;
+        bytes += next;
         rows++;
       }
       const isLarge = bytes > SHORT_BYTES;
@@ -254,7 +266,9 @@ export class RowListSql implements RowLists {
     const { limit, backwards } = request;
     const isWide = list.maxBytes * limit > PAGE_BYTES;
     const how = { seek, isWide, limit };
-    const sizes = isWide ? this.#statement(list, request, { ...how, selected: list.bytes }) : undefined;
+    const sizes = isWide
+      ? this.#statement(list, request, { ...how, selected: list.wideBytes ?? '0' })
+      : undefined;
     const rows = this.#statement(list, request, { ...how, selected: list.selected });
     return this.#engine.levels({ sizes, rows, limit, backwards, keys, pieces }, isLong || !isShort);
   }
@@ -362,11 +376,12 @@ export class RowListSql implements RowLists {
     const shape = `count ${limit} ${relation.table} ${found} ${conditionShape(rest, dialect, values)}`;
     const text = this.cached(shape, () => {
       const writer = new ConditionWriter(dialect);
+      const isWhole = conjuncts(rest).length === 0;
       const from = foundBy(relation, seek, writer, {
-        ...(conjuncts(rest).length === 0 ? { selected: () => '1' } : {}),
+        ...(isWhole ? { selected: () => '1' } : {}),
         limit: limit + 1,
       });
-      const condition = writer.write(rest, ROW);
+      const condition = isWhole ? writer.write(rest, ROW) : writer.timed(rest, ROW, relation.key[0]);
       // As a filter of the statement PostgreSQL can hash a condition on another relation, which FILTER asks row by row.
       if (crosses(rest))
         return `SELECT (SELECT count(*) FROM ${from} AS found), count(*) FROM ${from} AS ${ROW} WHERE ${condition}`;
@@ -397,9 +412,9 @@ export class RowListSql implements RowLists {
       const [outer, inner] = [new ConditionWriter(dialect), new ConditionWriter(dialect, first)];
       const key = (alias: string) => relation.key.map((column) => `${alias}.${name(column)}`).join(', ');
       // PostgreSQL tests the outer condition again if a row was changed meanwhile, but not the inner one.
-      const condition = outer.write(where, ROW);
+      const condition = outer.timed(where, ROW, relation.key[0]);
       const from = seek === undefined ? table : foundBy(relation, seek, inner);
-      const some = `SELECT ${key('few')} FROM ${from} AS few WHERE ${inner.write(rest, 'few')} LIMIT ${dialect.parameter(inner.next(), 'bigint')}`;
+      const some = `SELECT ${key('few')} FROM ${from} AS few WHERE ${inner.timed(rest, 'few', relation.key[0])} LIMIT ${dialect.parameter(inner.next(), 'bigint')}`;
       return `DELETE FROM ${table} AS ${ROW} WHERE ${condition} AND (${key(ROW)}) IN (${some}) RETURNING 1`;
     });
     return { text, values: [...values, limit] };
@@ -469,26 +484,9 @@ function build(
   };
 }
 
-/** The rows as JSON objects with commas between. */
-function jsonOf(rows: readonly (readonly unknown[])[], members: readonly Member[]): string {
-  let text = '';
-  for (const row of rows) {
-    if (text !== '') text += ',';
-    for (let i = 0; i < members.length; i++) {
-      const { head, json } = members[i] as Member;
-      text += head + json(row[i]);
-    }
-    text += members.length === 0 ? '{}' : '}';
-  }
-  return text;
-}
+/** What a member of a row counts beside its name and a wide value, in bytes: many small ones take the most time. */
+const MEMBER = 32;
 
-function memberOf(sql: RowSql, index: number, nth: number): Member {
-  const column = sql.relation.columns[index];
-  if (column === undefined) throw new Error(`${sql.relation.name} has no column ${index}`);
-  const write = jsonWriter(column.type, sql.dialect);
-  return {
-    head: `${nth === 0 ? '{' : ','}${JSON.stringify(column.name)}:`,
-    json: (stored) => (stored === null ? 'null' : write(stored)),
-  };
+function memberBytes({ name: column }: Column): number {
+  return MEMBER + column.length;
 }

@@ -4,6 +4,7 @@ import { codecOf } from '../../relations/codecs.ts';
 import { type ColumnType, type Relation, USERS, type Value } from '../../relations/relation.ts';
 import { EarlierValue, type Given } from '../../relations/rows/writes.ts';
 import type { WriteCondition } from '../../relations/user.ts';
+import { timely, timelyTable } from '../statement-time.ts';
 
 /** A time that every version precedes. */
 const NEVER = Number.MAX_SAFE_INTEGER;
@@ -59,6 +60,11 @@ export interface RowDialect {
   readonly overriding: string;
   /** Whether a page costs less if a statement makes the JSON of its rows. */
   readonly packs: boolean;
+  /**
+   * The condition that a statement still has time, to be asked at each row of `alias`, of which `column` is one; empty if
+   * the engine ends long statements without it. `isTable` says that they may be any number of rows of a table.
+   */
+  timely(alias: string, column: string, isTable: boolean): string;
   /** The size of a value in bytes; 0 for null. */
   size(column: string, type: ColumnType): string;
   /** The constant false. */
@@ -109,6 +115,7 @@ export const SQLITE_ROWS: RowDialect = {
   joined: (parts) => inGroups(parts, 16, (group) => `(${group.join(' || ')})`),
   quoteJson: (text) => `json_quote(${text})`,
   packs: false,
+  timely: (alias, column, isTable) => `${(isTable ? timelyTable : timely)(alias, name(column))} AND `,
   size: (column) => `ifnull(octet_length(${column}), 0)`,
   overriding: '',
   no: '0',
@@ -150,6 +157,7 @@ export const POSTGRES_ROWS: RowDialect = {
   joined: (parts) => inGroups(parts, 100, (group) => `concat(${group.join(', ')})`),
   quoteJson: (text) => `to_json(${text})::text`,
   packs: true,
+  timely: () => '',
   size: (column, { kind }) => `coalesce(octet_length(${column}${kind === 'json' ? '::text' : ''}), 0)`,
   overriding: 'OVERRIDING SYSTEM VALUE',
   no: 'false',

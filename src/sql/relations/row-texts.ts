@@ -1,10 +1,10 @@
 import { GenerationalCache } from '../../core/generational-cache.ts';
 import { type MaybePromise, whenReady } from '../../core/scheduler.ts';
+import { maxBytesOf } from '../../relations/codecs.ts';
 import { PAGE_BYTES, PageRows } from '../../relations/lists.ts';
 import type { Column } from '../../relations/relation.ts';
 import type { ExportPage, RowExport, RowExports } from '../../relations/rows/row-exports.ts';
 import type { RowKey } from '../../relations/rows/rows.ts';
-import { maxBytesOf } from '../selections/level-sql.ts';
 import { ConditionWriter, conditionShape, requireIndexes } from './conditions-sql.ts';
 import type { RowEngine } from './row-engine.ts';
 import { type Bound, name, type RowSql } from './row-sql.ts';
@@ -56,18 +56,22 @@ export class RowTexts implements RowExports {
     const limit = this.#rowsOfPage.rowsFor(0);
     if (after !== undefined) values.push(...this.#bound(after));
     values.push(...this.#bound(upTo), limit);
-    return whenReady(this.#engine.texts({ text, values }, PAGE_BYTES), ({ bytes, count, looked, last }) => {
-      this.#rowsOfPage.read(bytes.length, looked);
-      const more = looked === limit || bytes.length >= PAGE_BYTES;
-      return { bytes, count, last: last && this.#keyOf(last), more };
-    });
+    return whenReady(
+      this.#engine.texts({ text, values }, PAGE_BYTES),
+      ({ bytes, count, looked, last, isCut }) => {
+        this.#rowsOfPage.read(bytes.length, looked);
+        const more = looked === limit || isCut || bytes.length >= PAGE_BYTES;
+        return { bytes, count, last: last && this.#keyOf(last), more };
+      },
+    );
   }
 
   #pageText({ where, format, fields }: RowExport, isFirst: boolean): string {
     const { dialect } = this.#engine;
     const { table, relation } = this.#sql;
     const writer = new ConditionWriter(dialect);
-    const matches = where.is === 'and' && where.all.length === 0 ? undefined : writer.write(where, ROW);
+    const matches =
+      where.is === 'and' && where.all.length === 0 ? undefined : writer.timed(where, ROW, relation.key[0]);
     const line = format === 'csv' ? this.#csv(fields) : this.#json(fields);
     const text = matches === undefined ? line : `CASE WHEN ${matches} THEN ${line} END`;
     const own = `(${relation.key.map((column) => `${ROW}.${name(column)}`).join(', ')})`;

@@ -196,6 +196,7 @@ export class RowUnits implements RowTransactions {
     const { steps, writes: planned } = this.#plan(writes, 0, Date.now());
     const nth = planned.findIndex(({ end }) => step - offset < end);
     const failed = planned[nth];
+    if (fault === 'large') return { write: new WriteRefusedError(Math.max(0, nth), 'large') };
     if (failed === undefined) return { isLasting: true };
     const { write, sql, first } = failed;
     const isConflict = fault === 'engine' && this.#engine.isConflict(cause);

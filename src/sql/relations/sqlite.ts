@@ -1,4 +1,5 @@
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
+import { StatementTimeError } from '../../core/errors.ts';
 import { GenerationalCache } from '../../core/generational-cache.ts';
 import type { MaybePromise } from '../../core/scheduler.ts';
 import type { Storage } from '../../relations/codec.ts';
@@ -15,6 +16,7 @@ import { writeStep } from '../sqlite/sql.ts';
 import type { TickSnapshot } from '../sqlite/tick-snapshot.ts';
 import { type Step, UNIT, type UnitShape } from '../sqlite-writer/batch.ts';
 import type { WriteQueue } from '../sqlite-writer/write-queue.ts';
+import { isTooLong, StatementTime, timedTrigger } from '../statement-time.ts';
 import type { Query, Step as SharedStep } from '../stores/sql.ts';
 import {
   EarlierColumn,
@@ -54,6 +56,16 @@ const MAX_VALUES = 4_096;
 
 /** Opens the rows of the relations in an SQLite database. */
 export function sqliteRows(relations: readonly Relation[], options: SqliteRowOptions): RowStores {
+  // A removal cascades to any number of rows, within its statement.
+  const triggers = relations.flatMap(({ table, references }, nth) => {
+    const changed = references.flatMap(({ onDelete, columns }) => (onDelete === 'null' ? columns : []));
+    const update = `UPDATE OF ${changed.map(name).join(', ')}`;
+    const removed = timedTrigger(name(table), 2 * nth, 'DELETE');
+    return changed.length === 0 ? [removed] : [removed, timedTrigger(name(table), 2 * nth + 1, update)];
+  });
+  const steps = triggers.map((statement): Step => ({ statement, values: [] }));
+  // The queue fails later writes too if it fails this one.
+  options.writes.submit(steps).catch(() => undefined);
   return rowStores(relations, new SqliteRows(options));
 }
 
@@ -63,15 +75,21 @@ class SqliteRows implements RowEngine {
   readonly #options: SqliteRowOptions;
   /** Whether the functions that exports use are defined. */
   #hasFunctions = false;
+  /** The time of long reads on the caller's thread. */
+  readonly #time: StatementTime;
   readonly #prepared = new GenerationalCache<StatementSync>(MAX_STATEMENTS);
 
   constructor(options: SqliteRowOptions) {
     this.#options = options;
+    this.#time = new StatementTime(options.reads);
   }
 
   read(statement: BoundText, isLong = false): MaybePromise<Rows> {
     const { reader } = this.#options;
-    return isLong && reader !== undefined ? reader.rows(statement) : this.readLatest(statement);
+    if (!isLong) return this.readLatest(statement);
+    if (reader !== undefined) return reader.rows(statement);
+    this.#time.begin();
+    return this.#timely(() => this.readLatest(statement));
   }
 
   // A snapshot ends before a commit is acknowledged.
@@ -96,6 +114,7 @@ class SqliteRows implements RowEngine {
   #levels(plan: PagePlan, budget: Budget): RowPage {
     const { snapshot } = this.#options;
     snapshot?.hold();
+    this.#time.begin();
     try {
       return readAtOnce(readPlan(plan, this.dialect, budget), ({ text, values, maxBytes }) => {
         const statement = this.#statement(text);
@@ -117,7 +136,18 @@ class SqliteRows implements RowEngine {
     }
     snapshot?.enter();
     const values = statement.values as readonly SQLInputValue[];
-    return readEach(this.#statement(statement.text), values, (rows) => packTexts(rows, maxBytes));
+    this.#time.begin();
+    return this.#timely(() =>
+      readEach(this.#statement(statement.text), values, (rows) => packTexts(rows, maxBytes)),
+    );
+  }
+
+  #timely<T>(read: () => T): T {
+    try {
+      return read();
+    } catch (error) {
+      throw isTooLong(error) ? new StatementTimeError(error) : error;
+    }
   }
 
   async write(statement: BoundText): Promise<Rows> {
@@ -168,7 +198,7 @@ class SqliteRows implements RowEngine {
     const [rows = []] = await this.#submit([write]).catch((error: unknown) => {
       const [, nth, fault] = UNIT_FAULT.exec(String(error)) ?? [];
       if (nth === undefined) throw error;
-      throw new UnitError(Number(nth), fault === 'few' || fault === 'many' ? fault : 'engine', error);
+      throw new UnitError(Number(nth), (fault as UnitError['fault'] | undefined) ?? 'engine', error);
     });
     const results = steps.map((): (readonly unknown[])[] => []);
     for (const [nth, ...row] of rows) results[Number(nth)]?.push(row);
@@ -196,7 +226,9 @@ class SqliteRows implements RowEngine {
   }
 
   async #submit(steps: readonly Step[]): Promise<readonly Rows[]> {
-    const rows = await this.#options.writes.submit(steps);
+    const rows = await this.#options.writes.submit(steps).catch((error: unknown) => {
+      throw isTooLong(error) ? new StatementTimeError(error) : error;
+    });
     this.#options.onWritten();
     return rows;
   }
@@ -212,7 +244,7 @@ class SqliteRows implements RowEngine {
 }
 
 /** An error of the writer that names the statement of a unit. */
-const UNIT_FAULT = /statement (\d+) of a unit: (few|many)?/;
+const UNIT_FAULT = /statement (\d+) of a unit: (few|many|large)?/;
 
 /** A unit as the writer runs it, and the values of its statements. */
 function unitShape(steps: readonly UnitStep[], isTrial: boolean): readonly [UnitShape, SQLInputValue[]] {

@@ -1,3 +1,4 @@
+import { maxBytesOf, SMALL } from '../../relations/codecs.ts';
 import { type Column, type ColumnType, type Relation, USERS } from '../../relations/relation.ts';
 import type { Relations } from '../../relations/rows/conditions.ts';
 import { LIMITS } from '../../relations/selections/limits.ts';
@@ -267,20 +268,3 @@ function merged(pieces: readonly Piece[]): readonly Piece[] {
 }
 
 const sum = (numbers: readonly number[]) => numbers.reduce((total, each) => total + each, 0);
-
-/** Maximum size of values that are not texts, documents or bytes. */
-export const SMALL = 64;
-
-/** Maximum size of a value in bytes. */
-export function maxBytesOf(type: ColumnType): number {
-  switch (type.kind) {
-    case 'text':
-      return 4 * type.max;
-    case 'json':
-      return type.maxBytes;
-    case 'bytes':
-      return type.max;
-    default:
-      return SMALL;
-  }
-}

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Present } from '../../relations/codec.ts';
 import { codecOf } from '../../relations/codecs.ts';
-import type { ColumnType, Value } from '../../relations/relation.ts';
+import type { Column, ColumnType, Value } from '../../relations/relation.ts';
 import type { RowPage } from '../../relations/rows/row-lists.ts';
 import { LIMITS, SelectionLimitError } from '../../relations/selections/limits.ts';
 import type { BoundText, RowDialect } from '../relations/row-sql.ts';
@@ -304,7 +304,7 @@ function fitting(sizes: Rows, limit: number): number {
 }
 
 /** Writes the JSON of what a statement selects of a type. */
-export function jsonWriter(type: ColumnType, dialect: RowDialect): (stored: unknown) => string {
+function jsonWriter(type: ColumnType, dialect: RowDialect): (stored: unknown) => string {
   switch (type.kind) {
     case 'serial':
     case 'integer':
@@ -318,4 +318,34 @@ export function jsonWriter(type: ColumnType, dialect: RowDialect): (stored: unkn
       return (stored) => format(read(stored) as Present);
     }
   }
+}
+
+/** Writes a member of a row. */
+export interface Member {
+  /** The name of the member and what stands before it. */
+  readonly head: string;
+  json(stored: unknown): string;
+}
+
+/** The rows as JSON objects with commas between. */
+export function jsonOf(rows: readonly (readonly unknown[])[], members: readonly Member[]): string {
+  let text = '';
+  for (const row of rows) {
+    if (text !== '') text += ',';
+    for (let i = 0; i < members.length; i++) {
+      const { head, json } = members[i] as Member;
+      text += head + json(row[i]);
+    }
+    text += members.length === 0 ? '{}' : '}';
+  }
+  return text;
+}
+
+/** Writes the member of a column, the `nth` of a row. */
+export function memberOf({ name: column, type }: Column, dialect: RowDialect, nth: number): Member {
+  const write = jsonWriter(type, dialect);
+  return {
+    head: `${nth === 0 ? '{' : ','}${JSON.stringify(column)}:`,
+    json: (stored) => (stored === null ? 'null' : write(stored)),
+  };
 }

@@ -1,6 +1,7 @@
 import type { DatabaseSync, SQLInputValue, SQLOutputValue, StatementSync } from 'node:sqlite';
 import { GenerationalCache } from '../../core/generational-cache.ts';
 import type { BatchResult, WriteResult } from '../batch-queue.ts';
+import { isTooLong, StatementTime } from '../statement-time.ts';
 
 /** One statement of a write, by its name in the registry or as SQL, with its values. */
 export interface Step {
@@ -73,6 +74,18 @@ interface UnitShapeStep {
   readonly stops?: 'found' | 'none';
 }
 
+/** Maximum size of the rows that the statements of a unit return, in bytes. */
+export const MAX_RESULTS = 8 * 1024 * 1024;
+
+/** The size of the large values of rows, in bytes. */
+export function sizeOfRows(rows: readonly (readonly unknown[])[]): number {
+  let bytes = 0;
+  for (const row of rows) {
+    for (const value of row) if (typeof value === 'string' || isBytes(value)) bytes += value.length;
+  }
+  return bytes;
+}
+
 /** The results of statements as a text that can be stored. */
 export function keptResults(results: readonly (readonly (readonly unknown[])[])[]): string {
   return JSON.stringify(
@@ -85,6 +98,9 @@ const hexOf = (bytes: Uint8Array) => ({ hex: Buffer.from(bytes).toString('hex') 
 
 /** SQLITE_IOERR_FSYNC and SQLITE_IOERR_DIR_FSYNC (sqlite.org/rescode.html). */
 const FSYNC_FAILED: ReadonlySet<unknown> = new Set([1034, 1290]);
+
+/** Steps between two looks at the time that a write has taken. */
+const LOOK = 64;
 
 /** Maximum size of the texts of prepared statements that are not in the registry, in bytes. */
 const MAX_TEXTS = 1024 * 1024;
@@ -109,10 +125,14 @@ export class BatchExecutor {
   readonly #undo: StatementSync;
   readonly #touch: StatementSync;
   readonly #check: WriteCheck;
+  readonly #time: StatementTime;
+  /** The write of the batch that took too long: it is not run again. */
+  #late: { readonly nth: number; readonly error: unknown } | undefined;
 
   constructor(db: DatabaseSync, { statements, rare, programs, checks }: WriteRegistry) {
     this.#db = db;
     this.#rare = rare;
+    this.#time = new StatementTime(db);
     this.#programs = programs(db);
     this.#steps = new Map([
       ...Object.entries(statements).map(([name, sql]) => [name, prepareStep(db, sql)] as const),
@@ -156,7 +176,15 @@ export class BatchExecutor {
   /** Runs the writes without savepoints; if one fails, rolls back and returns undefined. */
   #together(writes: readonly Write[]): WriteResult<StepRows>[] | undefined {
     try {
-      return writes.map((steps) => ({ rows: this.#run(steps) }));
+      this.#late = undefined;
+      return writes.map((steps, nth) => {
+        try {
+          return { rows: this.#run(steps) };
+        } catch (error) {
+          if (isTooLong(error)) this.#late = { nth, error };
+          throw error;
+        }
+      });
     } catch (error) {
       this.#throwIfAborted(error);
       this.#rollback.run();
@@ -166,7 +194,8 @@ export class BatchExecutor {
   }
 
   #oneByOne(writes: readonly Write[]): WriteResult<StepRows>[] {
-    return writes.map((steps) => {
+    return writes.map((steps, nth) => {
+      if (this.#late?.nth === nth) return { error: String(this.#late.error) };
       this.#savepoint.run();
       try {
         const rows = this.#run(steps);
@@ -182,7 +211,11 @@ export class BatchExecutor {
   }
 
   #run(steps: Write): StepRows {
-    const rows = steps.map(({ statement, values }) => this.#step(statement)(values));
+    this.#time.begin();
+    const rows = steps.map(({ statement, values }, nth) => {
+      if (nth % LOOK === LOOK - 1) this.#time.check();
+      return this.#step(statement)(values);
+    });
     // An empty write is a health check: only a page in the WAL proves that the file is writable.
     if (steps.length === 0) this.#touch.run();
     return rows;
@@ -197,6 +230,7 @@ export class BatchExecutor {
     const { texts, steps, isTrial } = JSON.parse(String(shape)) as UnitShape;
     const results: (readonly Row[])[] = [];
     let taken = 0;
+    let bytes = 0;
     if (isTrial) this.#db.exec('SAVEPOINT unit');
     for (const [nth, { text, count, earlier = [], kept, least = 0, most, stops }] of steps.entries()) {
       const values = given.slice(taken, taken + count);
@@ -211,6 +245,8 @@ export class BatchExecutor {
         throw new Error(`statement ${nth} of a unit: ${String(error)}`);
       }
       results.push(rows);
+      bytes += sizeOfRows(rows);
+      if (bytes > MAX_RESULTS) throw new Error(`statement ${nth} of a unit: large`);
       if (rows.length < least) throw new Error(`statement ${nth} of a unit: few`);
       if (most !== undefined && rows.length > most) throw new Error(`statement ${nth} of a unit: many`);
       if (stops === (rows.length > 0 ? 'found' : 'none')) break;

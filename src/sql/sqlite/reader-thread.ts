@@ -2,6 +2,7 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { describeError } from '../../core/errors.ts';
 import { packRows, packTexts } from '../list-sql.ts';
 import type { PagePlan } from '../selections/levels.ts';
+import { isTooLong, StatementTime } from '../statement-time.ts';
 import { openReadConnection, PreparedStatements } from './connection.ts';
 import type { LevelsRequest, ReadAnswer, ReadRequest } from './reader.ts';
 
@@ -12,6 +13,7 @@ if (port === null) throw new Error('reader-thread.ts runs as a worker thread onl
 const { file } = workerData as { readonly file: string };
 const db = openReadConnection(file);
 const statements = new PreparedStatements(db);
+const time = new StatementTime(db);
 
 /** Whether the functions that exports use are defined. */
 let hasFunctions = false;
@@ -40,6 +42,7 @@ port.on('message', async (message: ReadRequest | LevelsRequest | 'close') => {
 
 /** The answer and the memory to transfer with it. */
 function answerTo({ text, values, page, maxBytes }: ReadRequest): readonly [ReadAnswer, ...ArrayBuffer[]] {
+  time.begin();
   try {
     if (maxBytes !== undefined) {
       const packed = packTexts(statements.iterate(text, values), maxBytes);
@@ -53,7 +56,7 @@ function answerTo({ text, values, page, maxBytes }: ReadRequest): readonly [Read
     const json = new Uint8Array(packed.json);
     return [{ page: { ...packed, json } }, json.buffer];
   } catch (error) {
-    return [{ error: describeError(error) }];
+    return [{ error: describeError(error), isTooLong: isTooLong(error) }];
   }
 }
 
@@ -62,11 +65,12 @@ function levelsOf(
   plan: PagePlan,
   { answerPlan }: typeof import('../selections/level-thread.ts'),
 ): readonly [ReadAnswer, ...ArrayBuffer[]] {
+  time.begin();
   try {
     db.exec('BEGIN');
     return answerPlan(plan, statements);
   } catch (error) {
-    return [{ error: describeError(error) }];
+    return [{ error: describeError(error), isTooLong: isTooLong(error) }];
   } finally {
     if (db.isTransaction) db.exec('COMMIT');
   }

@@ -1,6 +1,6 @@
 import { extname } from 'node:path';
 import { Worker } from 'node:worker_threads';
-import { StoreUnavailableError } from '../../core/errors.ts';
+import { StatementTimeError, StoreUnavailableError } from '../../core/errors.ts';
 import { PACKAGE_ROOT, threadEnvironment } from '../../core/package-root.ts';
 import type { RowPage } from '../../relations/rows/row-lists.ts';
 import { SelectionLimitError } from '../../relations/selections/limits.ts';
@@ -35,9 +35,12 @@ export type ReadAnswer =
   | { readonly texts: PackedTexts }
   | { readonly levels: Omit<RowPage, 'json'> & { readonly json?: string } }
   | { readonly exceeded: Pick<SelectionLimitError, 'limit' | 'path'> }
-  | { readonly error: string };
+  | { readonly error: string; readonly isTooLong?: boolean };
 
-/** Runs long reads on a separate thread. All methods fail with StoreUnavailableError. */
+/**
+ * Runs long reads on a separate thread. All methods fail with StoreUnavailableError, and with StatementTimeError if the
+ * statement calls `timely`.
+ */
 export interface Reader extends AsyncDisposable {
   /** The rows, each as an array of columns. */
   rows(read: Read): Promise<readonly (readonly unknown[])[]>;
@@ -169,5 +172,6 @@ const CLOSED = 'The database is closed';
 const BUSY = 'Too many long reads wait for the database';
 
 function failed(answer: ReadAnswer): never {
+  if ('isTooLong' in answer && answer.isTooLong === true) throw new StatementTimeError();
   throw new StoreUnavailableError('error' in answer ? `The read failed: ${answer.error}` : 'The read failed');
 }

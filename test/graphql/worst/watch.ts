@@ -1,6 +1,6 @@
-import { readFileSync } from 'node:fs';
 import { Agent, request } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
+import { residentMegabytes } from '../../support/memory.ts';
 
 /** What a service did while something went on. */
 export interface Seen {
@@ -42,9 +42,4 @@ export async function watch(url: string, pid: number, work: () => Promise<unknow
     await watching;
   }
   return { stall, memory: highest - before };
-}
-
-/** The memory of a process, in megabytes. */
-export function residentMegabytes(pid: number): number {
-  return Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024;
 }

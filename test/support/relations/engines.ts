@@ -1,6 +1,7 @@
 import { DatabaseSync } from 'node:sqlite';
 import { Connection } from '../../../src/sql/postgres-pool/connection.ts';
 import type { Engine } from '../../../src/sql/schema/tables.ts';
+import { StatementTime } from '../../../src/sql/statement-time.ts';
 import { postgresUrl, withoutPostgres } from '../databases.ts';
 
 /** A database without tables, through a plain connection. */
@@ -15,6 +16,8 @@ export type BareDatabase = AsyncDisposable & {
 
 async function openSqlite(): Promise<BareDatabase> {
   const db = new DatabaseSync(':memory:');
+  // Its function is in the statements of lists.
+  new StatementTime(db);
   return {
     engine: 'sqlite',
     db,

@@ -1,0 +1,120 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { withoutPostgres } from '../support/databases.ts';
+import { grownMegabytes } from '../support/memory.ts';
+import { startPortico } from '../support/portico-process.ts';
+import { inFull, proofCount } from '../support/proof-settings.ts';
+import { seededRandom } from '../support/random.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
+import { watchedTurns } from '../support/turns.ts';
+import { filledDatabase } from './worst/declaration.ts';
+import { changedRequest, KNOWN, LONG, type RelationRequest, randomRequest } from './worst/random-request.ts';
+
+/** Requests that are tried beside those known: half of them at random, the others bred from the worst so far. */
+const REQUESTS = proofCount('PORTICO_WORST_REQUESTS', 60, 6);
+const SEED = Number(process.env.PORTICO_WORST_SEED ?? Math.floor(Math.random() * 2 ** 31));
+/** How much processor time any request may take of the event loop in one turn, in milliseconds. */
+const MAX_TURN = 50;
+/**
+ * What any request may take, and what 64 at once may: 5 times the 64 MiB of bodies and 64 MiB of replies that the doors
+ * hold, since a body becomes text, values, those of the writer, and a reply. In megabytes.
+ */
+const MAX_MEMORY = { one: 64, many: 5 * 128 };
+const SIZES = inFull
+  ? { wide: 4_000, large: 60, children: 30_000 }
+  : { wide: 400, large: 12, children: 11_000 };
+/** What a request may be answered with. */
+const ANSWERS: ReadonlySet<number> = new Set([200, 201, 204, 400, 404, 409, 413, 503]);
+
+interface Tried {
+  readonly request: RelationRequest;
+  readonly turn: number;
+  readonly memory: number;
+  readonly status: number;
+}
+
+const told = ({ request: { method, path, parameters }, turn, memory, status }: Tried) =>
+  `${turn.toFixed(1)} ms, ${memory.toFixed(0)} MB (${status}): ${method} ${path} ${JSON.stringify(parameters ?? {}).slice(0, 400)}`;
+
+for (const engine of ['sqlite', 'postgres'] as const) {
+  const skip = engine === 'postgres' && (withoutPostgres ?? false);
+  test(`no allowed request for relations holds the event loop or takes much memory, on ${engine}`, {
+    skip,
+  }, async (t) => {
+    t.diagnostic(`PORTICO_WORST_SEED=${SEED}`);
+    await using folder = await temporaryFolder();
+    const url = await filledDatabase(folder.path, engine, SIZES);
+    const turns = watchedTurns(folder.path);
+    await using portico = startPortico({
+      cwd: folder.path,
+      nodeArgs: turns.nodeArgs,
+      env: { ...turns.env, DATABASE_URL: url, INTERFACES: 'rest' },
+    });
+    await portico.ready();
+    const pid = portico.child.pid ?? 0;
+    const send = async ({ method, path, parameters = {}, headers = {}, body }: RelationRequest) => {
+      const query = new URLSearchParams(parameters).toString();
+      const reply = await fetch(`${portico.urls.rest}${path}${query === '' ? '' : `?${query}`}`, {
+        method,
+        headers: { ...headers, connection: 'close' },
+        body: body?.() ?? null,
+      });
+      await reply.arrayBuffer();
+      return reply.status;
+    };
+    const random = seededRandom(SEED);
+    const tried: Tried[] = [];
+    const attempt = async (request: RelationRequest) => {
+      const text = request.body?.() ?? '';
+      const sent: RelationRequest = request.body === undefined ? request : { ...request, body: () => text };
+      await turns.longest();
+      let status = 0;
+      const memory = await grownMegabytes(pid, async () => {
+        status = await send(sent);
+      });
+      tried.push({ request, turn: await turns.longest(), memory, status });
+    };
+    // Until the code is compiled and the heap has its size. What removes rows, or looks at them for seconds, is done once.
+    for (const request of KNOWN) if (request.method !== 'DELETE') await attempt(request);
+    const first = tried.splice(0);
+    for (const request of [...(inFull ? LONG : LONG.slice(0, 1)), ...KNOWN]) await attempt(request);
+    for (let i = 0; i < REQUESTS; i++) {
+      if (i < REQUESTS / 2) await attempt(randomRequest(random));
+      else {
+        const worst = tried.toSorted((a, b) => b.turn - a.turn).slice(0, 8);
+        await attempt(changedRequest(random.pick(worst).request, random));
+      }
+    }
+    // A turn may have collected the garbage of others: what seems too long is tried again.
+    const suspects = tried.filter(({ turn, request }) => turn > MAX_TURN && request.method !== 'DELETE');
+    for (const suspect of suspects) {
+      const at = tried.indexOf(suspect);
+      for (let again = 0; again < 3 && (tried[at]?.turn ?? 0) > MAX_TURN; again++) {
+        await attempt(suspect.request);
+        tried[at] = { ...suspect, turn: Math.min(suspect.turn, tried.pop()?.turn ?? 0) };
+      }
+    }
+    t.diagnostic(`${suspects.length} of ${tried.length} requests were tried again`);
+    const slowest = tried.toSorted((a, b) => b.turn - a.turn);
+    const largest = tried.toSorted((a, b) => b.memory - a.memory);
+    const [cold] = first.toSorted((a, b) => b.memory - a.memory);
+    t.diagnostic(`while the heap grew: ${cold && told(cold)}`);
+    for (const each of [...slowest.slice(0, 3), ...largest.slice(0, 2)]) t.diagnostic(told(each));
+    assert.ok(slowest[0] && largest[0]);
+    assert.ok(slowest[0].turn < MAX_TURN, told(slowest[0]));
+    assert.ok(largest[0].memory < MAX_MEMORY.one, told(largest[0]));
+    const odd = tried.find(({ status }) => !ANSWERS.has(status));
+    assert.equal(odd && told(odd), undefined);
+
+    const some = largest.slice(0, 4).map(({ request }) => request);
+    // The door may cut a reply that this process is too slow to read.
+    const many = await grownMegabytes(pid, () =>
+      Promise.all(
+        Array.from({ length: 64 }, (_, i) => send(some[i % some.length] as RelationRequest).catch(() => 0)),
+      ),
+    );
+    t.diagnostic(`${many.toFixed(0)} MB for 64 at once`);
+    assert.ok(many < MAX_MEMORY.many, `${many} MB for 64 at once`);
+    assert.equal(await send({ method: 'GET', path: '/parents/c1,1' }), 200);
+  });
+}

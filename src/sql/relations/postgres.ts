@@ -15,7 +15,7 @@ import {
   type Steps,
   sqlState,
 } from '../postgres-pool/connection.ts';
-import type { Server } from '../postgres-pool/server.ts';
+import { type Server, writeFailure } from '../postgres-pool/server.ts';
 import { textLiteral } from '../schema/tables.ts';
 import { type LevelReads, type PagePlan, readPlan } from '../selections/levels.ts';
 import { keptResults, MAX_RESULTS, sizeOfRows } from '../sqlite-writer/batch.ts';
@@ -157,12 +157,18 @@ class PostgresRows implements RowEngine, AsyncDisposable {
   /** Stores rows of which some give their serial; later ones must be higher than it. */
   async #insertGiven(sql: RowSql, { rows, version }: NewRows): Promise<Serials> {
     const serial = sql.serialName;
-    const steps = rows.map((row): [Statement, readonly unknown[]] => {
+    // Rows name all columns, or all but the number.
+    const texts = new Map<number, string>();
+    const steps = rows.map((row): UnitStep => {
       const inserted = sql.inserted(row);
-      return [{ text: insertText(sql, inserted) }, columnsOf(sql, inserted, [{ rows: [row], version }])];
+      const text = texts.get(inserted.length) ?? insertText(sql, inserted);
+      texts.set(inserted.length, text);
+      return { text, values: columnsOf(sql, inserted, [{ rows: [row], version }]) };
     });
-    const follow = this.afterGiven(sql).map(({ text, values }): Steps[number] => [{ text }, values]);
-    const stored = await this.#written(() => this.#options.server.transaction([...steps, ...follow]));
+    // A unit sends few statements at a time: to write a thousand would hold the event loop.
+    const stored = await this.unit([...steps, ...this.afterGiven(sql)]).catch((error: unknown) => {
+      throw error instanceof UnitError ? writeFailure(error.cause) : error;
+    });
     return rows.map((_, i) => (serial === undefined ? undefined : Number(stored[i]?.[0]?.[0])));
   }
 

@@ -8,6 +8,7 @@ export {
   boolean,
   bytes,
   type ColumnData,
+  caller,
   date,
   decimal,
   integer,
@@ -20,11 +21,14 @@ export {
   type RelationData,
   type RelationsData,
   type Row,
+  type RuleData,
   reference,
+  scope,
   serial,
   text,
   timestamp,
   uuid,
+  where,
 } from './config/schema/declaration.ts';
 export { defineConfig, type PorticoConfig, type RelationsConfig } from './define-config.ts';
 export type {

@@ -11,7 +11,8 @@ const ROOT = join(import.meta.dirname, '..');
  * forbidden: a text that needs one more has to do without another.
  */
 const TELLTALES = [
-  /\b(?:nobody|whoever)\b/gi,
+  // In quotes it is a rule.
+  /(?<!["'])\b(?:nobody|whoever)\b/gi,
   /\bwhose\b[^.;:]{0,40}?\bis\b/gi,
   /\bof (?:its|their|one's) own\b/gi,
   /\bby (?:itself|themselves)\b/gi,

@@ -106,15 +106,22 @@ export function whileValid<T>(
 
 /**
  * The access policy of a plugin. A policy that is passed in is used as it is, and its opener disposes of it;
- * one that is opened from options is disposed of with the plugin. Rejects with ConfigError.
+ * one that is opened from options is disposed of with the plugin. `hasRules` says that rules ask who the caller is.
+ * Rejects with ConfigError.
  */
 export async function pluginPolicy(
   app: FastifyInstance,
   api: AccessPolicy | ApiOptions | undefined,
+  hasRules = false,
 ): Promise<AccessPolicy | undefined> {
   if (api === undefined || api instanceof AccessPolicy) return api;
   const resolve = createSecretResolver(process.env, process.cwd());
-  const policy = await openAccessPolicy(api, { resolve, name: 'options', log: app.log });
+  const policy = await openAccessPolicy(api, {
+    resolve,
+    name: 'options',
+    log: app.log,
+    hasRules,
+  });
   if (policy === undefined) return undefined;
   app.addHook('onClose', async () => policy[Symbol.asyncDispose]());
   return policy;

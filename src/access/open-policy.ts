@@ -63,6 +63,8 @@ interface JwtOptions {
 }
 
 interface PolicySetting {
+  /** Whether rules ask who the caller is, also if no operation needs credentials; default false. */
+  readonly hasRules?: boolean;
   readonly resolve: SecretResolver;
   /** The name of the configuration in messages. */
   readonly name: string;
@@ -84,16 +86,17 @@ export async function openAccessPolicy(
 ): Promise<AccessPolicy | undefined> {
   const { required = DEFAULTS.required, rate, burst = DEFAULTS.burst } = options;
   const load = loadOf(options);
-  if (required === 'none' && rate === undefined && load === undefined) return undefined;
+  const { log, onRefused, hasRules = false } = setting;
+  const asksForCallers = required !== 'none' || hasRules;
+  if (!asksForCallers && rate === undefined && load === undefined) return undefined;
   if (rate !== undefined && !RATE.test(rate)) {
     throw new ConfigError([`${setting.name}: api.rate must be a rate like 100/s`]);
   }
   const wrong = unknownScopes(`${setting.name}: api.basic`, options.basic ?? [], knownScopes(options));
   if (wrong.length > 0) throw new ConfigError(wrong);
-  const { log, onRefused } = setting;
   await using opening = new AsyncDisposableStack();
   if (load !== undefined) opening.use(load);
-  const sources = required === 'none' ? [] : await openSources(options, setting, opening);
+  const sources = asksForCallers ? await openSources(options, setting, opening) : [];
   const policy = createAccessPolicy({
     required,
     scopes: {

@@ -87,6 +87,22 @@ export class AccessPolicy implements AsyncDisposable {
     return whenReady(this.#identify(ctx, authorization), () => this.#requireCaller(ctx));
   }
 
+  /**
+   * Identifies and counts a request to relations with rules, also if no operation needs credentials: the rules judge it.
+   * Throws or rejects with HttpProblem.
+   */
+  identify(ctx: RequestContext): MaybePromise<void> {
+    this.#refuseLate(undefined);
+    const identified = this.#identify(ctx, ctx.headers.authorization, true);
+    if (this.#options.rate === undefined) return identified;
+    return whenReady(identified, () => this.#countRequest(ctx));
+  }
+
+  /** The refusal of a request by a rule: one without credentials is asked for them. */
+  refusalOf({ caller }: Pick<RequestContext, 'caller'>, refusal: HttpProblem): HttpProblem {
+    return caller === undefined ? this.#options.challenges.missing : refusal;
+  }
+
   /** Counts a further operation of a request that was counted already. Throws HttpProblem. */
   countOperation(ctx: RequestContext): void {
     const { rate } = this.#options;
@@ -148,8 +164,8 @@ export class AccessPolicy implements AsyncDisposable {
     throw this.#options.challenges.missing;
   }
 
-  #identify(ctx: RequestContext, authorization: string | undefined): MaybePromise<void> {
-    if (authorization === undefined || this.#options.required === 'none') return;
+  #identify(ctx: RequestContext, authorization: string | undefined, isRuled = false): MaybePromise<void> {
+    if (authorization === undefined || (this.#options.required === 'none' && !isRuled)) return;
     try {
       const caller = this.#options.authentication.callerOf(authorization, ctx);
       if (!(caller instanceof Promise)) {

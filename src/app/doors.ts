@@ -30,7 +30,7 @@ import { maskSecrets } from '../management/masking.ts';
 import type { ApiSources } from '../management/options.ts';
 import type { SpringBootAdminOptions } from '../management/spring-boot-admin.ts';
 import { LocalUserFeed } from '../relations/events.ts';
-import { type Relation, servesRelations, USERS } from '../relations/relation.ts';
+import { hasRules, type Relation, servesRelations, USERS } from '../relations/relation.ts';
 import { MemoryUserStore } from '../relations/user-stores.ts';
 import { restErrorsWith } from '../rest/messages.ts';
 import { rest } from '../rest/rest.ts';
@@ -57,7 +57,7 @@ import { replayPlanOf, webhookSettings } from './webhook-door.ts';
 
 /** Wires the GraphQL door over users in memory, or over those of the database. Throws ConfigError. */
 export function openGraphqlDoor(context: AppContext): void {
-  const { config, metrics, database, listener, apis, api } = context;
+  const { config, log, metrics, database, listener, apis, api } = context;
   const { settings, code, file } = config;
   const options = settingsOf(settings, 'graphql');
   const { users, userFeed } = options.users === 'memory' ? inMemory(options.maxUsers) : database();
@@ -68,6 +68,7 @@ export function openGraphqlDoor(context: AppContext): void {
   );
   const schema = ownSchema(code.graphql, builtIn, name, problems);
   if (problems.length > 0) throw new ConfigError(problems);
+  if (config.relations.some(hasRules)) log.warn('GraphQL serves no relations, because some have rules');
   apis.sdl = () => sdlOf(schema);
   const portico: GraphqlContext = { users: usersForCode(users, userFeed) };
   const { context: contextOf } = code.graphql;
@@ -88,7 +89,10 @@ export function openGraphqlDoor(context: AppContext): void {
   });
 }
 
-/** The schema with the relations of a declaration, if it has any besides users. Appends problems to `problems`. */
+/**
+ * The schema with the relations of a declaration, if it has any besides users, and none has rules. Appends problems to
+ * `problems`.
+ */
 function withRelations(
   schema: GraphQLSchema,
   declared: readonly Relation[],
@@ -96,7 +100,8 @@ function withRelations(
   problems: string[],
   served: () => ServedRelations | undefined,
 ): GraphQLSchema {
-  if (!servesRelations(declared)) return schema;
+  // Its resolvers do not know the views of rules yet.
+  if (!servesRelations(declared) || declared.some(hasRules)) return schema;
   const relations = new Map(declared.map((relation) => [relation.name, relation]));
   const before = problems.length;
   schemaProblems(relations, schema, problems, name);
@@ -311,6 +316,7 @@ export async function openApi(
     {
       resolve: resolveSecret,
       name: file ?? 'configuration',
+      hasRules: config.relations.some(hasRules),
       // Created on first use: an unused logger would appear in the list of loggers.
       get log() {
         return loggers.child('api');

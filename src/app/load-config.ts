@@ -28,7 +28,7 @@ import {
   readHealthChecks,
   readHealthGroups,
 } from '../management/config.ts';
-import type { Relation } from '../relations/relation.ts';
+import type { Relation, Rule } from '../relations/relation.ts';
 
 /** The inputs of the configuration. */
 export interface ConfigSource extends SettingsSource {
@@ -124,8 +124,20 @@ async function relationsOf(given: Given, problems: string[]): Promise<readonly R
 function withScopes(settings: Settings, relations: readonly Relation[]): Settings {
   if (relations.length === 0) return settings;
   const served = relations.map(({ name }) => name).filter((name) => name !== 'users');
-  const scopes = ['*', ...served].flatMap((name) => [`${name}:read`, `${name}:write`]);
+  const scopes = [
+    ...['*', ...served].flatMap((name) => [`${name}:read`, `${name}:write`]),
+    ...relations.flatMap(scopesOf),
+  ];
   return { ...settings, 'api.scopes': [...settings['api.scopes'], ...scopes] };
+}
+
+/** The scopes that the rules of a relation and of its columns name. */
+function scopesOf({ columns, rules }: Relation): readonly string[] {
+  const all = [
+    ...Object.values<Rule>(rules ?? {}),
+    ...columns.flatMap((column) => [column.rules?.read ?? [], column.rules?.write ?? []]),
+  ];
+  return all.flat().flatMap((grant) => (typeof grant === 'object' && 'scope' in grant ? [grant.scope] : []));
 }
 
 /**

@@ -11,7 +11,7 @@ import { type Door, optionOf, type Settings } from '../config/options/options.ts
 import { KnownSecrets } from '../core/redaction.ts';
 import { listRoutes } from '../http/routes.ts';
 import { createEvents } from '../inbox/events.ts';
-import { servesRelations } from '../relations/relation.ts';
+import { hasRules, type Relation, servesRelations, USERS } from '../relations/relation.ts';
 import { backupFileOf } from '../sql/backup/backup.ts';
 import { ScheduledBackups } from '../sql/backup/scheduled.ts';
 import type { Database, Replica } from '../sql/database.ts';
@@ -119,6 +119,7 @@ export async function createService(config: Config, { logStream }: ServiceOption
       { undeclared: relations.undeclared },
       'the database has columns or tables that no relation declares',
     );
+  if (relations !== undefined) warnOfUnruled(config.relations, log);
   const database = opened && (tracing?.database(opened, settings['database.url']) ?? opened);
   if (opened !== undefined) addWalGauge(metrics, opened);
   addDiskMetrics(metrics, dataFolder(settings['database.url'], database !== undefined));
@@ -303,9 +304,13 @@ function needsDatabase({ settings, relations }: Config): boolean {
   return isOpen('rest') || isOpen('webhook') || (isOpen('graphql') && isStored);
 }
 
-/** Whether a door accepts any Host: webhooks come through tunnels, and pages lack other credentials. */
+/**
+ * Whether a door accepts any Host: webhooks come through tunnels, and pages lack other credentials. Rules may let in
+ * callers without any.
+ */
 function anyHost(door: Door, config: Config): boolean {
-  return door === 'webhook' || asksForCredentials(door, config);
+  const isRuled = door !== 'management' && config.relations.some(hasRules);
+  return door === 'webhook' || (asksForCredentials(door, config) && !isRuled);
 }
 
 /**
@@ -316,6 +321,16 @@ async function firstCommit(database: Database): Promise<void> {
   try {
     await database.pingWriter();
   } catch {}
+}
+
+/** Once a relation has rules, one without is likely to have been forgotten. */
+function warnOfUnruled(relations: readonly Relation[], log: Logger): void {
+  const unruled = relations.filter(({ name, rules }) => name !== USERS && rules === undefined);
+  if (unruled.length === 0 || !relations.some(({ rules }) => rules !== undefined)) return;
+  log.warn(
+    { relations: unruled.map(({ name }) => name) },
+    'some relations have rules and these have none; their scopes alone say who may read and write',
+  );
 }
 
 function replicaOf(settings: Settings): Replica | undefined {

@@ -67,6 +67,11 @@ export const commands: readonly CommandEntry[] = [
     },
   },
   {
+    name: 'rules',
+    summary: 'Explains which rows of a relation a caller may read and write.',
+    parts: { explain: async () => (await import('./rules.ts')).explainRules },
+  },
+  {
     name: 'migrate',
     summary: 'Brings the schema of the database up to date.',
     load: async () => (await import('./database/migrate.ts')).migrate,

@@ -129,6 +129,10 @@ const RELATION_CODES = {
     status: 400,
     text: 'A row does not fit the columns of its relation; correct what `errors` names, each with its place.',
   },
+  NOT_ALLOWED: {
+    status: 403,
+    text: 'A rule of the relation does not let the caller do this; leave out the columns that `errors` names, or ask for access.',
+  },
   TAKEN: {
     status: 409,
     text: 'Another row has the same values in the named columns, which must be unique; change them or that row.',

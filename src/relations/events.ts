@@ -39,6 +39,8 @@ export interface RelationEvent extends ChangeEvent {
   readonly name: string;
   /** The key of the row, as in its path. */
   readonly key: string;
+  /** The row before an update as JSON, if rules need it to tell who could read it. */
+  readonly before?: string | undefined;
 }
 
 /** The name of the event of a change: `book.created`. */

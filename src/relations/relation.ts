@@ -33,6 +33,34 @@ export type Default =
   | { readonly kind: 'value'; readonly value: Value }
   | { readonly kind: 'now' | 'v4' | 'v7' | 'caller' };
 
+/** Who may do something: the callers that one of the grants names. Without a grant every caller is refused. */
+export type Rule = readonly Grant[];
+
+export type Grant =
+  | 'anyone'
+  /** Callers with a scope. */
+  | { readonly scope: string }
+  /** For rows that meet a tree of conditions, in which `{ caller: '/sub' }` stands for a claim of the caller. */
+  | { readonly where: Readonly<Record<string, unknown>> };
+
+/** What may be done with the rows of a relation. */
+export const OPERATIONS = ['read', 'create', 'update', 'delete'] as const;
+export type Operation = (typeof OPERATIONS)[number];
+
+/** The rules of a relation. */
+export type RelationRules = Readonly<Record<Operation, Rule>>;
+
+/** Who may read and write a column, in rows that they may read and write. */
+export interface ColumnRules {
+  /** Without conditions on the row; undefined for everyone. */
+  readonly read: Rule | undefined;
+  readonly write: Rule | undefined;
+  /** When clients may write it: in new rows only, or never. */
+  readonly fixed: 'immutable' | 'readonly' | undefined;
+  /** The claim that a new row gets, as a JSON pointer. Clients never write the column. */
+  readonly set: string | undefined;
+}
+
 export interface Column {
   /** As declared; of the reference `author` it is `author_id`. */
   readonly name: string;
@@ -41,6 +69,7 @@ export interface Column {
   readonly default: Default | undefined;
   /** The name that the column had before it was renamed. */
   readonly was: string | undefined;
+  readonly rules?: ColumnRules | undefined;
 }
 
 /** Columns whose values are the key of a row of another relation. */
@@ -98,6 +127,13 @@ export interface Relation {
   readonly many: readonly Many[];
   /** Whether changes are recorded. */
   readonly changes: boolean;
+  /** Undefined if scopes alone say who may read and write. */
+  readonly rules?: RelationRules | undefined;
+}
+
+/** Whether rules say who may do what with the rows of a relation, or with one of its columns. */
+export function hasRules({ rules, columns }: Relation): boolean {
+  return rules !== undefined || columns.some((column) => column.rules !== undefined);
 }
 
 /** Whether a declaration has relations besides that of users. */

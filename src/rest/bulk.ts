@@ -246,7 +246,7 @@ async function whole<Row, Id>(
   if (refused === undefined) return reply(asked, text);
   // Nothing is stored; the status and the code are those of the first refused line.
   const { headers, ...rest } = reply(asked, text);
-  const status = CONFLICTS.has(refused.code) ? 409 : 400;
+  const status = refused.code === 'NOT_ALLOWED' ? 403 : CONFLICTS.has(refused.code) ? 409 : 400;
   return { ...rest, status, headers: { ...headers, 'x-error-code': refused.code } };
 }
 

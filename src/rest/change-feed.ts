@@ -8,6 +8,7 @@ import {
 } from '@portico/transport';
 import { refuseFromOtherSite } from '../access/cors.ts';
 import { type Guards, whileValid } from '../access/guarded.ts';
+import type { MaybePromise } from '../core/scheduler.ts';
 import { quote } from '../core/text.ts';
 import {
   type ChangeEvent,
@@ -32,8 +33,8 @@ interface ChangeStreamOptions extends Guards {
 /** What a stream sends of which events. */
 interface StreamedEvents<E extends ChangeEvent> {
   readonly feed: EventFeed<E>;
-  /** Whether the client wants an event. Default: it wants all. */
-  readonly wants?: (event: E) => boolean;
+  /** The events that the client gets of some, perhaps changed. Default: all of them. */
+  readonly choose?: (events: readonly E[]) => MaybePromise<readonly E[]>;
   /** Completes the refusal of one stream too many: `the users`. */
   readonly followed: string;
   /** The name of an event, such as `user.created`. */
@@ -49,7 +50,7 @@ export type OpenStream = <E extends ChangeEvent>(
 /** Replies with the changes of a feed from now on, or after the event that the client names. */
 export function changeStreams({ maxStreams, policy, cors }: ChangeStreamOptions): OpenStream {
   let open = 0;
-  return async (ctx, { feed, wants, followed, nameOf }) => {
+  return async (ctx, { feed, choose, followed, nameOf }) => {
     if (ctx.method === 'HEAD') return eventReply(NO_PIECES, HEADERS);
     refuseFromOtherSite('Event streams', ctx, cors);
     const from = lastEvent(ctx);
@@ -59,7 +60,7 @@ export function changeStreams({ maxStreams, policy, cors }: ChangeStreamOptions)
     const events = await feed.follow(from).catch((error: unknown) => {
       throw error instanceof EventsGoneError ? new HttpProblem(410, error.code, error.message) : error;
     });
-    const sent = wants === undefined ? events : chosen(events, wants);
+    const sent = choose === undefined ? events : chosen(events, choose);
     return eventReply(streamOf(events.start, whileValid(sent, policy, ctx), nameOf), HEADERS);
   };
 }
@@ -88,13 +89,12 @@ const MAX_UNWANTED = 100;
  */
 function chosen<E extends ChangeEvent>(
   events: EventFollower<E>,
-  wants: (event: E) => boolean,
+  choose: (events: readonly E[]) => MaybePromise<readonly E[]>,
 ): AsyncIterableIterator<readonly (E | EventPosition)[], undefined> {
   let unwanted = 0;
-  function choose(batch: readonly E[]): readonly (E | EventPosition)[] {
-    const wanted = batch.filter(wants);
+  function sentOf(batch: readonly E[], wanted: readonly E[]): readonly (E | EventPosition)[] {
     const last = batch.at(-1);
-    unwanted = last === wanted.at(-1) ? 0 : unwanted + batch.length - wanted.length;
+    unwanted = last?.position === wanted.at(-1)?.position ? 0 : unwanted + batch.length - wanted.length;
     if (unwanted < MAX_UNWANTED || last === undefined) return wanted;
     unwanted = 0;
     return [...wanted, { position: last.position, at: last.at }];
@@ -104,7 +104,7 @@ function chosen<E extends ChangeEvent>(
       for (;;) {
         const { value, done } = await events.next();
         if (done === true) return { value: undefined, done };
-        const sent = choose(value);
+        const sent = sentOf(value, await choose(value));
         if (sent.length > 0) return { value: sent, done: false };
       }
     },

@@ -7,6 +7,7 @@ import { invalidParameter, type Relations } from '../relations/rows/conditions.t
 import { rowExportHead, rowPages } from '../relations/rows/row-exports.ts';
 import { readRowList } from '../relations/rows/row-lists.ts';
 import type { RowStore } from '../relations/rows/rows.ts';
+import type { RowRules } from '../relations/rules/views.ts';
 import { EXPORT_TYPES } from './lists.ts';
 import { explained } from './relation-lists.ts';
 
@@ -18,16 +19,23 @@ const ONLY_PAGES = ['limit', 'cursor', 'sort'];
  * is read while the client takes the one before. Rows behind the last key at the start are left out.
  */
 export function exporterOf(
-  { relation, exports }: RowStore,
-  relations: Relations,
+  store: RowStore,
+  { relations, rules }: { readonly relations: Relations; readonly rules: RowRules | undefined },
 ): (ctx: RequestContext, format: ExportFormat) => MaybePromise<Reply> {
+  const { relation } = store;
   return async (ctx, format) => {
+    const view = rules?.viewOf(ctx.caller);
+    const { exports } = store.as(view);
     for (const name of ONLY_PAGES) {
       if (ctx.query[name] === undefined) continue;
       throw invalidParameter(name, `${quote(name)} goes with application/json; CSV and NDJSON have all rows`);
     }
     const isLenient = preferences(ctx).get('handling') === 'lenient';
-    const { where, fields, selection: embedded } = readRowList(relations, relation, ctx.query, isLenient);
+    const {
+      where,
+      fields,
+      selection: embedded,
+    } = readRowList(relations, relation, ctx.query, isLenient, view);
     if (embedded !== undefined)
       throw invalidParameter(
         'fields',

@@ -17,11 +17,13 @@ import {
 import {
   CountLimitError,
   type RowListParameters,
+  type RowLists,
   type RowPage,
   readRowList,
   UnindexedListError,
 } from '../relations/rows/row-lists.ts';
 import type { RowStore } from '../relations/rows/rows.ts';
+import type { RowRules, RowView } from '../relations/rules/views.ts';
 import {
   AggregateLimitError,
   aggregateJson,
@@ -43,6 +45,8 @@ export interface RelationListOptions {
   readonly relations: Relations;
   /** Asked for the scopes of embedded rows; undefined if the door is open. */
   readonly policy: AccessPolicy | undefined;
+  /** Which rows callers may read; undefined without rules. */
+  readonly rules: RowRules | undefined;
   /** What stands around the array of rows in the body of a page. */
   readonly frame?: readonly [before: string, behind: string];
   /** The lists that requests asked for lately, by relation and query; bounded in bytes. */
@@ -99,16 +103,18 @@ class RelationList {
     if (ctx.query.aggregate !== undefined || ctx.query.group !== undefined) return this.#aggregates(ctx);
     const prefers = ctx.headers.prefer === undefined ? undefined : preferences(ctx);
     const isLenient = prefers?.get('handling') === 'lenient';
-    const [list, cursor] = this.#listOf(ctx, isLenient);
-    authorizeSelection(this.#options.policy, ctx, list.asked.selection);
+    const view = this.#options.rules?.viewOf(ctx.caller);
+    const { lists } = this.#store.as(view);
+    const [list, cursor] = this.#listOf(ctx, isLenient, view);
+    authorizeSelection(this.#options, ctx, list.asked.selection);
     const { cursorKey, cursors } = this.#options;
     return whenReady(cursorKey(), (key) => {
       const at = cursor === undefined ? undefined : cursors.read(key, list.name, cursor);
-      return whenReady(this.#page(list, at), (page) => {
+      return whenReady(this.#page(lists, list, at), (page) => {
         const link = this.#links(key, list, at, page);
         if (prefers?.get('count') !== 'exact')
           return digestedReply(ctx, this.#body(page), link, undefined, page.large?.digest);
-        const counted = explained(() => this.#store.lists.count(list.asked.where));
+        const counted = explained(() => lists.count(list.asked.where));
         return whenReady(counted, (total) =>
           digestedReply(ctx, this.#body(page), link, total, page.large?.digest),
         );
@@ -125,21 +131,26 @@ class RelationList {
   /** GET /books?aggregate=count,sum(price)&group=author_id */
   async #aggregates(ctx: RequestContext): Promise<Reply> {
     const { relations, frame: [before, behind] = ['', ''] } = this.#options;
-    const { relation, aggregates } = this.#store;
-    const asked = readAggregation(relations, relation, ctx.query);
+    const view = this.#options.rules?.viewOf(ctx.caller);
+    const { relation, aggregates } = this.#store.as(view);
+    const asked = readAggregation(relations, relation, ctx.query, view);
     const rows = await explained(() => aggregates.read(asked));
     return digestedReply(ctx, before + aggregateJson(asked, rows) + behind);
   }
 
   /** The list that a request asks for, and the cursor of the page. Throws HttpProblem. */
-  #listOf(ctx: RequestContext, isLenient: boolean): readonly [AskedList, string | undefined] {
+  #listOf(
+    ctx: RequestContext,
+    isLenient: boolean,
+    view: RowView | undefined,
+  ): readonly [AskedList, string | undefined] {
     const { lists, relations } = this.#options;
     const { relation } = this.#store;
     const [query, cursor] = withoutCursor(ctx.target);
-    const kept = `${relation.name}?${query}`;
+    const kept = `${relation.name}?${query}${view === undefined ? '' : ` ${view.key}`}`;
     const known = isLenient ? undefined : lists.get(kept);
     if (known !== undefined) return [known, cursor];
-    const asked = readRowList(relations, relation, ctx.query, isLenient);
+    const asked = readRowList(relations, relation, ctx.query, isLenient, view);
     const parameters = new URLSearchParams(asked.given as [string, string][]).toString();
     const first = parameters === '' ? this.#path : `${this.#path}?${parameters}`;
     const list: AskedList = {
@@ -155,10 +166,10 @@ class RelationList {
     return [list, asked.cursor];
   }
 
-  #page({ asked, readers }: AskedList, at: RowPosition | undefined): MaybePromise<RowPage> {
+  #page(lists: RowLists, { asked, readers }: AskedList, at: RowPosition | undefined): MaybePromise<RowPage> {
     const next = at && readers.map(({ value }, i) => value(at.next[i] ?? null));
     return explained(() =>
-      this.#store.lists.page({ shape: asked, limit: asked.limit, next, backwards: at?.backwards ?? false }),
+      lists.page({ shape: asked, limit: asked.limit, next, backwards: at?.backwards ?? false }),
     );
   }
 

@@ -11,9 +11,9 @@ import type { Permission } from '../access/policy.ts';
 import { StatementTimeError } from '../core/errors.ts';
 import { preferences } from '../core/negotiation.ts';
 import { type MaybePromise, whenReady } from '../core/scheduler.ts';
-import type { Relation } from '../relations/relation.ts';
+import type { Operation } from '../relations/relation.ts';
 import { invalidParameter } from '../relations/rows/conditions.ts';
-import { conflictFaults, toldFaults } from '../relations/rows/faults.ts';
+import { conflictFaults, conflictStatus, toldFaults } from '../relations/rows/faults.ts';
 import { importKey, rowImports } from '../relations/rows/import-rows.ts';
 import {
   type RowFault,
@@ -21,6 +21,7 @@ import {
   type RowKey,
   type RowOutcome,
   type RowStore,
+  type RowStores,
   RowsRefusedError,
   TooManyRowsError,
 } from '../relations/rows/rows.ts';
@@ -57,10 +58,17 @@ import {
   tooManyResults,
   type WriteHead,
 } from './relations/row-requests.ts';
+import { enter, type RowAccess, requireAny, ruledEndpoint, viewOf } from './relations/row-views.ts';
 import { ShownRows } from './relations/shown-rows.ts';
 
 /** Options of the endpoints. */
-interface RelationEndpointOptions extends Omit<Guards, 'policy'>, RelationListOptions, ImportLimits {
+interface RelationEndpointOptions
+  extends Omit<Guards, 'policy'>,
+    RelationListOptions,
+    ImportLimits,
+    RowAccess {
+  /** The rows of all relations that the door serves. */
+  readonly stores: RowStores;
   /** Whether writes to a row need a condition. */
   readonly requireIfMatch: boolean;
   /** How long the outcome of a create with a key is kept, in hours. */
@@ -82,18 +90,24 @@ const NOT_JSON = /ndjson|csv|xml|multipart|octet-stream/i;
 export function relationEndpoints(store: RowStore, options: RelationEndpointOptions) {
   const rows = new Rows(store, options);
   const { name } = store.relation;
-  const behind = (need: Permission, endpoint: Endpoint) =>
-    guarded(endpoint, options, (policy, ctx) => policy.authorize(ctx, need, name));
-  const reading = (handle: Endpoint['handle']) => behind('read', { bodyLimit: 0, handle });
-  const writing = (handle: Endpoint['handle'], body?: NonNullable<Endpoint['body']>) =>
-    behind('write', {
+  const behind = (need: Permission, operations: readonly Operation[], endpoint: Endpoint) =>
+    guarded(ruledEndpoint(endpoint, options, name, operations), options, (policy, ctx) =>
+      enter(options, policy, ctx, need, name),
+    );
+  const reading = (handle: Endpoint['handle']) => behind('read', ['read'], { bodyLimit: 0, handle });
+  const writing = (
+    operations: readonly Operation[],
+    handle: Endpoint['handle'],
+    body?: NonNullable<Endpoint['body']>,
+  ) =>
+    behind('write', operations, {
       bodyLimit: BODY_LIMIT,
       ...(body === undefined ? {} : { body }),
       authorize: (ctx) => refuseCrossSite(ctx, options.cors),
       handle: (ctx) => refusingConflicts(() => handle(ctx)),
     });
   const list = listOf(store, options);
-  const exportRows = exporterOf(store, options.relations);
+  const exportRows = exporterOf(store, options);
   const importRows = rowImporter(store, options);
   return {
     list: reading(
@@ -103,29 +117,34 @@ export function relationEndpoints(store: RowStore, options: RelationEndpointOpti
       }, store.relation),
     ),
     create: writing(
+      ['create', 'update'],
       (ctx) => {
         const asked = askedImport(ctx);
         if (asked === undefined) return rows.create(ctx);
+        requireAny(options, ctx, name, ['create']);
         if (ctx.query.on !== undefined) throw invalidParameter('on', '"on" does not go with an import');
         return importRows(ctx, asked);
       },
       (request) => (askedImport(request) === undefined ? 'buffer' : 'stream'),
     ),
     read: reading((ctx) => rows.read(ctx)),
-    change: writing((ctx) => rows.change(ctx)),
-    put: writing((ctx) => rows.put(ctx)),
-    remove: writing((ctx) => rows.remove(ctx)),
-    removeAll: writing((ctx) => rows.removeAll(ctx)),
+    change: writing(['update'], (ctx) => rows.change(ctx)),
+    put: writing(['create', 'update'], (ctx) => rows.put(ctx)),
+    remove: writing(['delete'], (ctx) => rows.remove(ctx)),
+    removeAll: writing(['delete'], (ctx) => rows.removeAll(ctx)),
   } satisfies Record<string, Endpoint>;
 }
 
 /** POST /books with many rows, one per line. */
-function rowImporter(store: RowStore, limits: ImportLimits) {
+function rowImporter(store: RowStore, limits: ImportLimits & RowAccess) {
   const { relation } = store;
   const format = new RowFormat(relation);
   return importer(
     {
-      target: (ctx) => rowImports(store, ctx.caller?.name),
+      target(ctx) {
+        const view = viewOf(limits, ctx);
+        return rowImports(store.as(view), ctx.caller?.name, view?.of(relation));
+      },
       keyOf: (key) => importKey(relation, key),
       begin: (name) => store.beginImport(name),
       idMember: (key) => `"key":${format.keyJson(key)}`,
@@ -146,8 +165,19 @@ class Rows {
     this.#store = store;
     this.#format = new RowFormat(store.relation);
     this.#requests = new RowRequests(this.#format, options.requireIfMatch);
-    this.#shown = new ShownRows(store.relation, options.relations, options.policy);
+    this.#shown = new ShownRows(store.relation, options);
     this.#options = options;
+  }
+
+  /** The rows as the caller may read and write them. */
+  #rows(ctx: RequestContext): RowStore {
+    return this.#store.as(viewOf(this.#options, ctx));
+  }
+
+  #head(ctx: RequestContext): WriteHead {
+    const { headers, query, caller } = ctx;
+    const view = viewOf(this.#options, ctx)?.of(this.#store.relation);
+    return { headers, query, caller: caller?.name, view };
   }
 
   /** GET /books/7 */
@@ -155,13 +185,13 @@ class Rows {
     const key = this.#key(ctx);
     const { fields: only, selection } = this.#shown.of(ctx);
     if (selection !== undefined) {
-      const found = explained(() => this.#store.lists.read(key, selection));
+      const found = explained(() => this.#rows(ctx).lists.read(key, selection));
       return whenReady(found, (row) => {
         if (row === undefined) throw this.#missing();
         return digestedReply(ctx, row);
       });
     }
-    return whenReady(this.#store.read(key), (row) => {
+    return whenReady(this.#rows(ctx).read(key), (row) => {
       if (row === undefined) throw this.#missing();
       const validators = userValidators(row.version);
       const known = isConditional(ctx) ? notModified(ctx, validators) : undefined;
@@ -171,7 +201,7 @@ class Rows {
 
   /** POST /books with a row, or with an array of rows that are stored all or none. */
   async create(ctx: RequestContext): Promise<Reply> {
-    const head = headOf(ctx);
+    const head = this.#head(ctx);
     const rule = this.#requests.upsertRule(head);
     const given = this.#body(ctx);
     await parsed(ctx);
@@ -189,14 +219,15 @@ class Rows {
     }
     const key = createKey(ctx, this.#options.idempotencyHours);
     const [row = []] = this.#requests.rows(head, [given], () => '#');
+    requireAny(this.#options, ctx, this.#store.relation.name, ['create']);
     if (key === undefined) {
-      const [stored] = await this.#store.create([row]);
+      const [stored] = await this.#rows(ctx).create([row]);
       if (stored === undefined) throw new Error('a create returned no row');
       return this.#written(ctx, stored, 201);
     }
     const { name } = this.#store.relation;
     // Every path has its own keys; those of users begin without a slash.
-    const outcome = await this.#store.createOnce(row, { ...key, key: `/${name} ${key.key}` });
+    const outcome = await this.#rows(ctx).createOnce(row, { ...key, key: `/${name} ${key.key}` });
     const { key: rowKey, row: stored } = keptOf(outcome);
     if (stored !== undefined) return this.#written(ctx, stored, 201);
     return { status: 201, type: '', body: '', headers: { location: this.#location(rowKey) } };
@@ -205,26 +236,39 @@ class Rows {
   /** POST /books with rows of other relations in a row, or in some of an array. */
   async #createNested(ctx: RequestContext, given: unknown, rule: UpsertRule | undefined): Promise<Reply> {
     if (rule !== undefined) throw invalidParameter('on', '"on" does not go with rows of other relations');
-    const { relations, policy } = this.#options;
+    const { relations, policy, rules, stores } = this.#options;
     const { relation } = this.#store;
+    const view = viewOf(this.#options, ctx);
+    requireAny(this.#options, ctx, relation.name, ['create']);
     const creates = new NestedCreates(relations, {
       caller: ctx.caller?.name,
-      authorize: (name) => policy?.authorizeOperation(ctx, 'write', name),
+      view,
+      authorize: (name) => {
+        if (rules?.governs(name) === true) requireAny(this.#options, ctx, name, ['create']);
+        else policy?.authorizeOperation(ctx, 'write', name);
+      },
     });
     const isMany = Array.isArray(given);
     for (const [i, row] of [given].flat().entries()) creates.add(relation, row, isMany ? `#/${i}` : '#');
     if (creates.faults.length > 0) throw invalidRow(creates.faults);
     const outcomes = await placed(creates, () => this.#write(ctx, creates.writes, undefined));
-    const isShown = ({ name }: Relation) => policy === undefined || policy.allows(ctx, 'read', name);
-    const rows = creates.trees.map((tree) => creates.json(tree, outcomes, isShown));
+    const shown: boolean[] = [];
+    for (const [nth, outcome] of outcomes.entries()) {
+      const own = stores.get(creates.writes[nth]?.relation ?? '');
+      const row = outcome.is === 'removed' ? [] : [outcome.row];
+      const [mayShow = false] = own === undefined ? [] : await this.#mayShow(ctx, own, row);
+      shown.push(mayShow);
+    }
+    const isShown = creates.trees.every(({ write }) => shown[write] === true) && !isMinimal(ctx);
+    const rows = isShown ? creates.trees.map((tree) => creates.json(tree, outcomes, shown)) : [];
     const [first] = creates.trees;
     const main = first && outcomes[first.write];
     if (isMany || main === undefined || main.is === 'removed') {
-      return this.#shows(ctx) ? json(`[${rows.join()}]`, 201) : minimal(ctx, 201, {});
+      return isShown ? json(`[${rows.join()}]`, 201) : minimal(ctx, 201, {});
     }
     const location = this.#location(this.#format.keyOf(main.row.values));
     const headers = { etag: userValidators(main.row.version).etag, location };
-    return this.#shows(ctx) ? json(rows[0] ?? '', 201, headers) : minimal(ctx, 201, headers);
+    return isShown ? json(rows[0] ?? '', 201, headers) : minimal(ctx, 201, headers);
   }
 
   async #createAll(
@@ -242,11 +286,12 @@ class Rows {
       const message = `An array takes at most ${most} rows of ${columns.length} columns (array values); send the others in further requests`;
       throw new HttpProblem(400, 'LIMIT_EXCEEDED', message);
     }
-    const head = headOf(ctx);
+    const head = this.#head(ctx);
     const at = (i: number) => `#/${i}`;
     if (rule === undefined && ctx.headers['idempotency-key'] === undefined) {
       const rows = this.#requests.rows(head, given, at);
-      const stored = rows.length === 0 ? [] : await this.#store.create(rows);
+      requireAny(this.#options, ctx, this.#store.relation.name, ['create']);
+      const stored = rows.length === 0 ? [] : await this.#rows(ctx).create(rows);
       return this.#writtenAll(ctx, stored, 201, {});
     }
     const relation = this.#store.relation.name;
@@ -271,7 +316,7 @@ class Rows {
     writes: readonly RowWrite[],
     rule: UpsertRule | undefined,
   ): Promise<readonly WriteOutcome[]> {
-    const { transactions, relation } = this.#store;
+    const { transactions, relation } = this.#rows(ctx);
     const how = rule === undefined ? '' : `${rule.resolution} ${rule.on.join()} `;
     const key = createKey(ctx, this.#options.idempotencyHours, how);
     if (key === undefined) return writes.length === 0 ? [] : transactions.write(writes);
@@ -282,19 +327,20 @@ class Rows {
   /** PATCH /books/7 with a merge patch. */
   async change(ctx: RequestContext): Promise<Reply> {
     const key = this.#key(ctx);
-    const condition = this.#requests.condition(headOf(ctx));
+    const head = this.#head(ctx);
+    const condition = this.#requests.condition(head);
     const faults: RowFault[] = [];
     const given = this.#body(ctx);
     await parsed(ctx);
-    const patch = this.#format.readPatch(given, key, faults);
+    const patch = this.#format.readPatch(given, key, faults, head.view);
     if (faults.length > 0) throw invalidRow(faults);
-    return this.#changed(ctx, await this.#store.change(key, patch, condition));
+    return this.#changed(ctx, await this.#rows(ctx).change(key, patch, condition));
   }
 
   /** PUT /books/7 with a whole row. */
   async put(ctx: RequestContext): Promise<Reply> {
     const key = this.#key(ctx);
-    const head = headOf(ctx);
+    const head = this.#head(ctx);
     const rule = this.#requests.putRule(head);
     const faults: RowFault[] = [];
     const given = this.#body(ctx);
@@ -302,25 +348,27 @@ class Rows {
     const row = this.#requests.row(head, given, '#', faults, key);
     if (faults.length > 0) throw invalidRow(faults);
     if (!rule.replaces && !rule.creates) {
-      throw (await this.#store.read(key)) === undefined ? this.#missing() : CHANGED_MEANWHILE;
+      throw (await this.#rows(ctx).read(key)) === undefined ? this.#missing() : CHANGED_MEANWHILE;
     }
-    return this.#changed(ctx, await this.#store.put(row, rule));
+    return this.#changed(ctx, await this.#rows(ctx).put(row, rule, this.#requests.putColumns(head, given)));
   }
 
   /** DELETE /books/7 */
   async remove(ctx: RequestContext): Promise<Reply> {
     const key = this.#key(ctx);
-    return this.#changed(ctx, await this.#store.remove(key, this.#requests.condition(headOf(ctx))));
+    const condition = this.#requests.condition(this.#head(ctx));
+    return this.#changed(ctx, await this.#rows(ctx).remove(key, condition));
   }
 
   /** DELETE /books with a filter. Who may not read must not find out by it which rows there are. */
   async removeAll(ctx: RequestContext): Promise<Reply> {
-    const { relations, policy } = this.#options;
+    const { relations, policy, rules } = this.#options;
     const { relation } = this.#store;
-    policy?.authorizeOperation(ctx, 'read', relation.name);
-    const { where, max } = removalOf(relations, relation, ctx);
+    if (rules?.governs(relation.name) === true) requireAny(this.#options, ctx, relation.name, ['read']);
+    else policy?.authorizeOperation(ctx, 'read', relation.name);
+    const { where, max } = removalOf(relations, relation, ctx, viewOf(this.#options, ctx));
     try {
-      const removed = await explained(() => this.#store.removeAll(where, max));
+      const removed = await explained(() => this.#rows(ctx).removeAll(where, max));
       const applied = { 'preference-applied': `max-affected=${max}` };
       return { status: 204, type: '', body: '', headers: { ...applied, 'x-total-count': String(removed) } };
     } catch (error) {
@@ -330,7 +378,7 @@ class Rows {
     }
   }
 
-  #changed(ctx: RequestContext, outcome: RowOutcome): Reply {
+  #changed(ctx: RequestContext, outcome: RowOutcome): MaybePromise<Reply> {
     switch (outcome.is) {
       case 'missing':
         throw this.#missing();
@@ -348,28 +396,49 @@ class Rows {
   /** The reply to a write that stored a row. */
   #written(
     ctx: RequestContext,
-    { values, version }: StoredRow,
+    stored: StoredRow,
     status: 200 | 201,
     applied: Headers = {},
-  ): Reply {
-    const { etag } = userValidators(version);
-    const location = status === 201 ? { location: this.#location(this.#format.keyOf(values)) } : undefined;
+  ): MaybePromise<Reply> {
+    const { etag } = userValidators(stored.version);
+    const location =
+      status === 201 ? { location: this.#location(this.#format.keyOf(stored.values)) } : undefined;
     const headers = { etag, ...location, ...applied };
-    return this.#shows(ctx)
-      ? json(this.#format.json(values), status, headers)
-      : minimal(ctx, status, headers);
+    return whenReady(this.#shownRows(ctx, [stored]), (rows) =>
+      rows === undefined ? minimal(ctx, status, headers) : json(rows[0] ?? '', status, headers),
+    );
   }
 
-  #writtenAll(ctx: RequestContext, stored: readonly StoredRow[], status: 200 | 201, headers: Headers): Reply {
-    if (!this.#shows(ctx)) return minimal(ctx, status, headers);
-    return json(`[${stored.map(({ values }) => this.#format.json(values)).join()}]`, status, headers);
+  #writtenAll(
+    ctx: RequestContext,
+    stored: readonly StoredRow[],
+    status: 200 | 201,
+    headers: Headers,
+  ): MaybePromise<Reply> {
+    return whenReady(this.#shownRows(ctx, stored), (rows) =>
+      rows === undefined ? minimal(ctx, status, headers) : json(`[${rows.join()}]`, status, headers),
+    );
   }
 
-  /** Whether the reply of a write has the row: unless its caller may not read, or does not want it. */
-  #shows(ctx: RequestContext): boolean {
-    if (ctx.headers.prefer !== undefined && preferences(ctx).get('return') === 'minimal') return false;
+  /** The JSON of written rows; undefined if the caller may not read one of them, or does not want them. */
+  #shownRows(ctx: RequestContext, stored: readonly StoredRow[]): MaybePromise<readonly string[] | undefined> {
+    if (isMinimal(ctx)) return undefined;
+    const only = viewOf(this.#options, ctx)?.of(this.#store.relation).readable;
+    return whenReady(this.#mayShow(ctx, this.#store, stored), (all) =>
+      all.every(Boolean) ? stored.map(({ values }) => this.#format.json(values, only)) : undefined,
+    );
+  }
+
+  /** Which rows that the caller has stored it may read. */
+  #mayShow(
+    ctx: RequestContext,
+    rows: RowStore,
+    stored: readonly StoredRow[],
+  ): MaybePromise<readonly boolean[]> {
+    const view = viewOf(this.#options, ctx);
     const { policy } = this.#options;
-    return policy === undefined || policy.allows(ctx, 'read', this.#store.relation.name);
+    if (view !== undefined) return rows.as(view).shows(stored.map(({ values }) => values));
+    return stored.map(() => policy === undefined || policy.allows(ctx, 'read', rows.relation.name));
   }
 
   #location(key: RowKey): string {
@@ -402,13 +471,14 @@ class Rows {
 
 type Headers = Readonly<Record<string, string>>;
 
-function headOf({ headers, query, caller }: RequestContext): WriteHead {
-  return { headers, query, caller: caller?.name };
-}
-
 /** The header that names an applied preference, if the request has it. */
 function resolved(ctx: RequestContext, { resolution }: UpsertRule): Headers {
   return preferences(ctx).has('resolution') ? { 'preference-applied': `resolution=${resolution}` } : {};
+}
+
+/** Whether a client wants no row in the reply. */
+function isMinimal(ctx: RequestContext): boolean {
+  return ctx.headers.prefer !== undefined && preferences(ctx).get('return') === 'minimal';
 }
 
 /** A reply without the row. */
@@ -426,7 +496,10 @@ async function placed<T>(creates: NestedCreates, write: () => Promise<T>): Promi
   } catch (error) {
     if (!(error instanceof RowsRefusedError)) throw error;
     const faults = error.conflicts.flatMap((each) => conflictFaults(each, creates.pointerOf(each.row)));
-    throw new HttpProblem(409, error.code, toldFaults(faults), { reasons: faults, cause: error });
+    throw new HttpProblem(conflictStatus(error.code), error.code, toldFaults(faults), {
+      reasons: faults,
+      cause: error,
+    });
   }
 }
 
@@ -443,6 +516,6 @@ async function refusingConflicts(write: () => MaybePromise<Reply>): Promise<Repl
     const faults = conflicts.flatMap((conflict) =>
       conflictFaults(conflict, isArray ? `#/${conflict.row}` : '#'),
     );
-    throw new HttpProblem(409, code, toldFaults(faults), { reasons: faults, cause: error });
+    throw new HttpProblem(conflictStatus(code), code, toldFaults(faults), { reasons: faults, cause: error });
   }
 }

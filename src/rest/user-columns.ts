@@ -67,7 +67,7 @@ export function withColumns(
   const names = new Set([...added, ...[...references, ...inverses].map(({ name }) => name)]);
   const users = new UserColumns(rows, new Set(added), options);
   const page = listOf(rows, { ...options, frame: FRAME });
-  const exportRows = exporterOf(rows, options.relations);
+  const exportRows = exporterOf(rows, options);
   const importRows = added.length === 0 ? undefined : userImporter(rows, options);
   const either = <E extends Endpoint>(
     endpoint: E,
@@ -150,7 +150,7 @@ class UserColumns {
     this.#relation = rows.relation;
     this.#format = new RowFormat(rows.relation);
     this.#added = added;
-    this.#shown = new ShownRows(rows.relation, options.relations, options.policy);
+    this.#shown = new ShownRows(rows.relation, options);
     this.#options = options;
     this.#created = createdReply(options);
   }

@@ -25,3 +25,18 @@ test('the declaration of the guide is served, and every request prints what it s
     );
   }
 });
+
+test('the declaration of the page on rules is served, and its commands print what they show', async () => {
+  const guide = await readFile(join(import.meta.dirname, '../../docs/RULES.md'), 'utf8');
+  const declaration = /```json\n(.*?)```/s.exec(guide)?.[1] ?? '';
+  await using folder = await temporaryFolder();
+  await writeFile(join(folder.path, 'portico.config.json'), declaration);
+  await using portico = startPortico({ cwd: folder.path, env: { INTERFACES: 'rest' } });
+  await portico.ready();
+  assert.match(portico.stdout, /some relations have rules and these have none/);
+  for (const shown of shownCommands('docs/RULES.md')) {
+    const { code, stdout } = await runShown(shown, { cwd: folder.path, urls: portico.urls });
+    assert.equal(code, 0, shown.command);
+    assert.equal(stdout.trimEnd(), shown.output, `${shown.where}: ${shown.command}`);
+  }
+});

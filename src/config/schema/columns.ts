@@ -5,6 +5,7 @@ import { codecOf } from '../../relations/codecs.ts';
 import type { ColumnType, Default } from '../../relations/relation.ts';
 import type { ColumnData } from './declaration.ts';
 import { type Given, readObject, textField, toggleField, wholeNumberField } from './fields.ts';
+import { claimField, ruleField } from './rules.ts';
 
 /** Columns and relations are named so; longer names do not fit into PostgreSQL. */
 export const NAME = /^[a-z][A-Za-z0-9_]{0,62}$/;
@@ -26,6 +27,11 @@ const common = {
   default: v.optional(v.unknown()),
   unique: v.optional(toggleField),
   was: v.optional(nameField),
+  read: v.optional(ruleField),
+  write: v.optional(ruleField),
+  readonly: v.optional(toggleField),
+  immutable: v.optional(toggleField),
+  set: v.optional(claimField),
 };
 const WHOLE = 'must be a whole number that a double holds exactly';
 const whole = wholeNumberField(Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER, WHOLE);
@@ -96,7 +102,7 @@ export const columnSchemas = {
 type ColumnKind = keyof typeof columnSchemas;
 
 /** What a declaration may say of a column one day. */
-const LATER = ['read', 'write', 'readonly', 'immutable', 'set', 'computed'];
+const LATER = ['computed'];
 
 /** The data of a column, with its options valid. */
 export type ReadColumn = {

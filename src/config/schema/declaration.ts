@@ -1,6 +1,32 @@
 /** A JSON value. */
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [name: string]: Json };
 
+/** Who may do something: `'anyone'`, `'nobody'`, callers with a scope, on rows that meet conditions, or any of these. */
+export type RuleData = GrantData | readonly GrantData[];
+
+type GrantData = 'anyone' | 'nobody' | ScopeData | WhereData;
+
+type ScopeData = { readonly scope: string };
+
+type WhereData = { readonly where: Readonly<Record<string, unknown>> };
+
+type ClaimData = { readonly caller: string };
+
+/** Callers with a scope. */
+export function scope(name: string): ScopeData {
+  return { scope: name };
+}
+
+/** Rows that meet a tree of conditions, such as `where({ author: { name: caller('/name') } })`. */
+export function where(tree: WhereData['where']): WhereData {
+  return { where: tree };
+}
+
+/** The claim of a caller at a JSON pointer, such as `/sub`. */
+export function caller(pointer: string): ClaimData {
+  return { caller: pointer };
+}
+
 /** The options of most columns; a column is required unless it is nullable or has a default. */
 interface ColumnOptions<T> {
   readonly nullable?: boolean;
@@ -9,6 +35,16 @@ interface ColumnOptions<T> {
   readonly unique?: boolean;
   /** The former name of the column, once it is renamed. */
   readonly was?: string;
+  /** Who may see the column: `'anyone'`, `'nobody'` or scopes. Default: those who may read the row. */
+  readonly read?: RuleData;
+  /** Who may write it: `'anyone'`, `'nobody'` or scopes. Default: those who may write the row. */
+  readonly write?: RuleData;
+  /** Whether no client writes it. */
+  readonly readonly?: boolean;
+  /** Whether clients write it in new rows only. */
+  readonly immutable?: boolean;
+  /** The claim of its creator that a new row has; no client writes it. */
+  readonly set?: ClaimData;
 }
 
 interface Bounds<T> {
@@ -81,6 +117,13 @@ export interface RelationData {
   >;
   /** Whether changes are recorded. Default: true. */
   readonly changes?: boolean;
+  /** Who may do what; an operation without a rule is refused. Default: scopes say who may read and write. */
+  readonly rules?: {
+    readonly read?: RuleData;
+    readonly create?: RuleData;
+    readonly update?: RuleData;
+    readonly delete?: RuleData;
+  };
 }
 
 /** Relations by name. */
@@ -250,7 +293,9 @@ type Given<C> = C extends { readonly type: 'serial' }
   ? C extends { readonly open: true }
     ? false
     : true
-  : false;
+  : C extends { readonly set: object } | { readonly readonly: true }
+    ? true
+    : false;
 
 /** A row of a relation as clients get it: `Row<typeof config, 'books'>`. */
 export type Row<C extends Declared, N extends keyof All<C>> = Flat<RowOf<All<C>, N>>;

@@ -11,6 +11,7 @@ import {
   withoutLater,
 } from './columns.ts';
 import { type Named, namedOf, readObject, toggleField } from './fields.ts';
+import { rulesSchema } from './rules.ts';
 
 const MAX_COLUMNS = 200;
 /** Parameters of lists and operators of conditions. */
@@ -46,6 +47,7 @@ const relationSchema = v.object(
       ),
     ),
     changes: v.optional(toggleField),
+    rules: v.optional(v.unknown()),
   },
   'must be an object with columns',
 );
@@ -55,6 +57,7 @@ export const relationsSchema = v.record(
   v.string(),
   v.object({
     ...relationSchema.entries,
+    rules: v.optional(rulesSchema),
     columns: v.record(
       v.string(),
       v.union(
@@ -67,7 +70,7 @@ export const relationsSchema = v.record(
 );
 
 /** What a declaration may say of a relation one day. */
-const LATER = ['rules', 'computed', 'existing', 'introspect', 'before'];
+const LATER = ['computed', 'existing', 'introspect', 'before'];
 
 type RelationOptions = v.InferOutput<typeof relationSchema>;
 type ReferenceData = Extract<ReadColumn, { readonly kind: 'reference' }>;

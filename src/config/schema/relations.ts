@@ -11,6 +11,7 @@ import { type Given, namedOf, pathTo } from './fields.ts';
 import { manyOf } from './many.ts';
 import { type Draft, type Field, keyOf, readDraft } from './relation-draft.ts';
 import { checkInverses, checkNames } from './relation-names.ts';
+import { checkRuleTrees, columnRules, readRules } from './rules.ts';
 import { checkUsersDefaults, readUsersDraft } from './users-draft.ts';
 
 const MAX_RELATIONS = 200;
@@ -61,6 +62,8 @@ export function readRelations(given: Given, problems: string[]): readonly Relati
     ...relation,
     many: manyOf(drafts[i] as Draft, relation, linked, problems),
   }));
+  if (problems.length > before) return [];
+  checkRuleTrees(whole, ({ name }) => pathTo(given.path, name), problems);
   return problems.length > before ? [] : whole;
 }
 
@@ -107,6 +110,9 @@ class Resolver {
       indexes,
       references: Array.from(draft.references, ([each]) => this.#reference(draft, each)).filter(isGiven),
       changes: options.changes ?? true,
+      ...(options.rules !== undefined && {
+        rules: readRules({ value: options.rules, path: `${path}.rules` }, this.#problems),
+      }),
     };
   }
 
@@ -134,12 +140,15 @@ class Resolver {
       data.kind === 'reference' && data.columns === undefined && data.was ? `${data.was}_id` : data.was;
     if (was !== undefined && draft.fields.has(was))
       this.#problems.push(`${path}.was names ${was}, which is still a column`);
+    const isKey = draft.key.includes(name);
+    const rules = columnRules(data, { path, isKey }, this.#problems);
     return {
       name,
       type,
       nullable: data.nullable ?? false,
       default: isComposite ? undefined : defaultOf(type, given, path, this.#problems),
       was,
+      ...(rules !== undefined && { rules }),
     };
   }
 

@@ -46,6 +46,9 @@ export function readUsersDraft(
 /** Users are also created by statements that do not know the column. */
 function checkColumn(column: Readonly<Record<string, unknown>>, path: string, problems: string[]): void {
   const { nullable, default: standard, unique } = column;
+  for (const option of ['read', 'write', 'readonly', 'immutable', 'set']) {
+    if (column[option] !== undefined) problems.push(`${path}.${option} is not possible for columns of users`);
+  }
   if (nullable !== true && standard === undefined)
     problems.push(`${path} must be nullable or have a default, because users exist without it`);
   if (unique === true && standard !== undefined)

@@ -212,7 +212,7 @@ export class SelectionReader {
     const order =
       terms.length === 0
         ? withKey(relation, [])
-        : readSort(this.relations, relation, terms.join(), 'orderBy');
+        : readSort(this.relations, relation, terms.join(), { parameter: 'orderBy' });
     return { where: condition, order };
   }
 }

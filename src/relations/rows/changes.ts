@@ -8,11 +8,13 @@ import type { Condition, Relations } from './conditions.ts';
 export interface StoredChange extends EventPosition {
   readonly relation: string;
   readonly type: ChangeType;
-  /** The row as JSON, as an engine writes it. */
+  /** The row as JSON, as an engine writes it, or an array of the row after and before an update. */
   readonly row: string;
   /** The names of members that are in hexadecimal digits instead of base64. */
   readonly hex: readonly string[];
 }
+
+type StoredRow = Record<string, unknown>;
 
 /**
  * The event of a stored change. The row keeps the columns that it had at the time of the change; those that were
@@ -21,15 +23,19 @@ export interface StoredChange extends EventPosition {
 export function relationEvent(relations: Relations, stored: StoredChange): RelationEvent {
   const { position, at, type, hex } = stored;
   // Engines write numbers in several ways, and spaces.
-  const found = JSON.parse(stored.row) as Record<string, unknown>;
-  for (const name of hex) {
-    const digits = found[name];
-    if (typeof digits === 'string') found[name] = Buffer.from(digits, 'hex').toString('base64');
+  const [found = {}, former] = [JSON.parse(stored.row) as StoredRow | readonly StoredRow[]].flat();
+  for (const each of [found, former ?? {}]) {
+    for (const name of hex) {
+      const digits = each[name];
+      if (typeof digits === 'string') each[name] = Buffer.from(digits, 'hex').toString('base64');
+    }
   }
   const declared =
     relations.get(stored.relation) ?? [...relations.values()].find(({ was }) => was === stored.relation);
   const relation = declared?.name ?? stored.relation;
-  const row = declared === undefined ? found : withNames(found, declared.columns);
+  const named = (members: StoredRow) =>
+    declared === undefined ? members : withNames(members, declared.columns);
+  const row = named(found);
   const key = (declared?.key ?? []).map((name) => encodeURIComponent(String(row[name] ?? ''))).join();
   const name = declared === undefined ? type : changeName(declared, type);
   return {
@@ -40,6 +46,7 @@ export function relationEvent(relations: Relations, stored: StoredChange): Relat
     name,
     key,
     json: JSON.stringify({ position, relation, type, key, row }),
+    ...(former !== undefined && former !== null && { before: JSON.stringify(named(former)) }),
   };
 }
 
@@ -72,6 +79,11 @@ export function isOfRowAlone(condition: Condition): boolean {
 export function isMet({ json }: RelationEvent, condition: Condition): boolean {
   if (condition.is === 'and' && condition.all.length === 0) return true;
   const { row } = JSON.parse(json) as { readonly row: Readonly<Record<string, unknown>> };
+  return isMetBy(row, condition);
+}
+
+/** Whether the members of a row meet a condition on the row alone. */
+export function isMetBy(row: Readonly<Record<string, unknown>>, condition: Condition): boolean {
   return holds(condition, (column) => memberOf(row, column));
 }
 
@@ -84,7 +96,8 @@ function memberOf(row: Readonly<Record<string, unknown>>, { name, type }: Column
   return 'value' in parsed ? parsed.value : null;
 }
 
-function holds(condition: Condition, valueIn: (column: Column) => Value): boolean {
+/** Whether values meet a condition on the row alone, as an engine would decide. */
+export function holds(condition: Condition, valueIn: (column: Column) => Value): boolean {
   switch (condition.is) {
     case 'and':
       return condition.all.every((each) => holds(each, valueIn));

@@ -29,6 +29,14 @@ export type Condition =
 /** All relations of a declaration, by name. */
 export type Relations = ReadonlyMap<string, Relation>;
 
+/** Says which columns the names in a request may mean. */
+export interface ColumnGuard {
+  /** Throws HttpProblem for a column that the caller may not read; `parameter` is the one that names it. */
+  requireReadable(parameter: string, relation: Relation, column: Column): void;
+  /** The indexes of the columns that the caller may read; undefined for all. */
+  readableOf(relation: Relation): readonly number[] | undefined;
+}
+
 const LIMITS = { depth: 20, nodes: 1_000, values: 1_000, crossings: 5 } as const;
 
 /** Why a condition cannot be read; `parameter` names the parameter that it came in. */
@@ -144,11 +152,13 @@ export class ConditionReader {
   readonly #relations: Relations;
   /** The parameter that is read. */
   readonly #parameter: string;
+  readonly #guard: ColumnGuard | undefined;
   #nodes = 0;
 
-  constructor(relations: Relations, parameter: string) {
+  constructor(relations: Relations, parameter: string, guard?: ColumnGuard) {
     this.#relations = relations;
     this.#parameter = parameter;
+    this.#guard = guard;
   }
 
   /** Reads a tree: `{"title": "Emma", "author": {"name": {"prefix": "J"}}, "or": [...]}`. Throws HttpProblem. */
@@ -168,7 +178,10 @@ export class ConditionReader {
       if (name === 'not')
         return { is: 'not', condition: this.readTree(relation, given, depth + 1, crossings) } as const;
       const column = relation.columns.find((each) => each.name === name);
-      if (column !== undefined) return this.#readColumn(column, given);
+      if (column !== undefined) {
+        this.#guard?.requireReadable(this.#parameter, relation, column);
+        return this.#readColumn(column, given);
+      }
       return this.#readCrossing(relation, name, given, depth, crossings);
     });
     return all.length === 1 && all[0] !== undefined ? all[0] : { is: 'and', all };
@@ -357,7 +370,12 @@ export function readFilter(
   {
     parameter = name,
     others = [],
-  }: { readonly parameter?: string; readonly others?: readonly string[] } = {},
+    guard,
+  }: {
+    readonly parameter?: string;
+    readonly others?: readonly string[];
+    readonly guard?: ColumnGuard | undefined;
+  } = {},
 ): Filter {
   const unknown = (at: Relation, step: string) => {
     const what = unknownName(relations, at, step, step === name ? others : []);
@@ -380,6 +398,7 @@ export function readFilter(
   }
   const column = at.columns.find((each) => each.name === last);
   if (column === undefined) throw unknown(at, last);
+  guard?.requireReadable(parameter, at, column);
   return { path, condition: new ConditionReader(relations, parameter).readParameter(column, test, values) };
 }
 
@@ -388,7 +407,10 @@ export function readWhere(
   relations: Relations,
   relation: Relation,
   text: string,
-  parameter = 'where',
+  {
+    parameter = 'where',
+    guard,
+  }: { readonly parameter?: string; readonly guard?: ColumnGuard | undefined } = {},
 ): Filter {
   let tree: unknown;
   try {
@@ -397,7 +419,7 @@ export function readWhere(
     const message = `"${parameter}" takes a condition as JSON, such as {"title": {"prefix": "E"}}`;
     throw invalidParameter(parameter, message);
   }
-  return { path: [], condition: new ConditionReader(relations, parameter).readTree(relation, tree) };
+  return { path: [], condition: new ConditionReader(relations, parameter, guard).readTree(relation, tree) };
 }
 
 /** Puts the conditions of parameters with the same path into one, so that one row meets all of them. */

@@ -6,7 +6,17 @@ export function listedFaults(
   faults: readonly RowFault[],
   max: number = MAX_FAULTS.listed,
 ): readonly RowFault[] {
-  return faults.slice(0, max);
+  return faults.slice(0, max).map(({ detail, pointer }) => ({ detail, pointer }));
+}
+
+/** The code of the refusal of a row with faults. */
+export function faultCode(faults: readonly RowFault[]): 'NOT_ALLOWED' | 'INVALID_ROW' {
+  return faults.some(({ code }) => code !== undefined) ? 'NOT_ALLOWED' : 'INVALID_ROW';
+}
+
+/** The status of a refusal by a constraint or a rule. */
+export function conflictStatus(code: RowConflict['code']): 403 | 409 {
+  return code === 'NOT_ALLOWED' ? 403 : 409;
 }
 
 /** The message of a refusal: its first faults, and how many more there are. */
@@ -27,6 +37,8 @@ export function conflictFaults(conflict: RowConflict, at: string): readonly RowF
     const whose = by === undefined ? 'of other relations' : `of ${by}`;
     return [{ detail: `rows ${whose} refer to this row`, pointer: at }];
   }
+  if (conflict.code === 'NOT_ALLOWED')
+    return [{ detail: 'a rule does not let the caller write this row', pointer: at }];
   const { columns } = conflict;
   const named = columns.join(' and ');
   const detail =

@@ -1,13 +1,14 @@
 import { TimeSlice } from '../../core/scheduler.ts';
 import { didYouMean, quote } from '../../core/text.ts';
 import { codecOf } from '../codecs.ts';
+import { absentValue, setValue } from '../given-values.ts';
 import type { ImportTarget } from '../import.ts';
 import { ImportError, type ReadFields, type ReadRecord, type Refusal } from '../import-readers.ts';
 import type { Column, Relation, Value } from '../relation.ts';
 import { MAX_FAULTS, MAX_ROW, sizeOfRow, tooLargeRow } from '../row-bounds.ts';
-import { conflictFaults, listedFaults, toldFaults } from './faults.ts';
+import type { RelationView } from '../rules/views.ts';
+import { conflictFaults, faultCode, listedFaults, toldFaults } from './faults.ts';
 import {
-  absentValue,
   type RowConflict,
   type RowFault,
   RowFormat,
@@ -34,7 +35,11 @@ const TRANSACTION = { rows: 50_000, values: 100_000 } as const;
 const MAX_PROPOSALS = 10;
 
 /** Imports of a relation's rows; `caller` is the name of who sends them. */
-export function rowImports(store: RowStore, caller: string | undefined): ImportTarget<NewRow, RowKey> {
+export function rowImports(
+  store: RowStore,
+  caller: string | undefined,
+  view?: RelationView,
+): ImportTarget<NewRow, RowKey> {
   const { relation } = store;
   const format = new RowFormat(relation);
   const proposals = { left: MAX_PROPOSALS };
@@ -52,12 +57,13 @@ export function rowImports(store: RowStore, caller: string | undefined): ImportT
         caller,
         faults,
         ignoresSerial: true,
+        view,
         most: MAX_FAULTS.ofLine,
         proposals,
       });
       return faults.length > 0 ? invalid(faults) : { row: { values, given }, size: sizeOfRow(values) };
     },
-    readHeader: (names) => readHeader(relation, names, caller),
+    readHeader: (names) => readHeader(relation, names, caller, view),
     // Given values, since those of some defaults differ each time.
     identify: ({ given }) => JSON.stringify(given),
     async store(rows, checkpoint) {
@@ -86,7 +92,11 @@ export function importKey(relation: Relation, key: string): string {
 
 function invalid(faults: readonly RowFault[]): Refusal {
   const { ofLine } = MAX_FAULTS;
-  return { code: 'INVALID_ROW', reason: toldFaults(faults, ofLine), errors: listedFaults(faults, ofLine) };
+  return {
+    code: faultCode(faults),
+    reason: toldFaults(faults, ofLine),
+    errors: listedFaults(faults, ofLine),
+  };
 }
 
 /** The refusals of rows by their index, each with all of its conflicts. */
@@ -110,6 +120,7 @@ function readHeader(
   relation: Relation,
   names: readonly string[],
   caller: string | undefined,
+  view: RelationView | undefined,
 ): ReadFields<NewRow> {
   const known = relation.columns.map(({ name }) => name);
   const unknown = names.find((name) => !known.includes(name));
@@ -118,8 +129,18 @@ function readHeader(
   }
   const twice = names.find((name, i) => names.indexOf(name) !== i);
   if (twice !== undefined) throw wrong(`The column ${quote(twice)} occurs twice`);
-  const readers = relation.columns.map((column): FieldReader => {
+  const readers = relation.columns.map((column, i): FieldReader => {
     const at = names.indexOf(column.name);
+    const unwritable = at === -1 ? undefined : view?.unwritable(column, true);
+    if (unwritable !== undefined) {
+      return (_, faults) => {
+        faults.push({ detail: unwritable, pointer: `#/${column.name}`, code: 'NOT_ALLOWED' });
+        return null;
+      };
+    }
+    if (view?.set.has(i) === true) {
+      return (_, faults) => setValue(column, view.set.get(i), `#/${column.name}`, faults);
+    }
     if (at === -1 && isRequired(column)) {
       throw wrong(`The first line does not name the column ${quote(column.name)}`);
     }

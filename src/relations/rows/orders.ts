@@ -1,6 +1,13 @@
 import { didYouMean, quote } from '../../core/text.ts';
 import type { Column, Relation } from '../relation.ts';
-import { invalidParameter, type Relations, targetOf, unknownName } from './conditions.ts';
+import {
+  type ColumnGuard,
+  type Condition,
+  invalidParameter,
+  type Relations,
+  targetOf,
+  unknownName,
+} from './conditions.ts';
 
 /** One column of an order; nulls come last in both directions. */
 export interface RowOrder {
@@ -8,6 +15,8 @@ export interface RowOrder {
   readonly path: readonly string[];
   readonly column: Column;
   readonly descending: boolean;
+  /** The conditions on the rows that the references lead to, one for each; the value of another row counts as null. */
+  readonly guards?: readonly Condition[] | undefined;
 }
 
 /** Reads an order such as `-published,author.name`, where `-` means descending. Throws HttpProblem. */
@@ -15,7 +24,10 @@ export function readSort(
   relations: Relations,
   relation: Relation,
   text: string,
-  parameter = 'sort',
+  {
+    parameter = 'sort',
+    guard,
+  }: { readonly parameter?: string; readonly guard?: ColumnGuard | undefined } = {},
 ): readonly RowOrder[] {
   const order = text.split(',').map((term): RowOrder => {
     const descending = term.startsWith('-');
@@ -32,6 +44,7 @@ export function readSort(
       at = target.relation;
     }
     const column = at.columns.find((each) => each.name === last);
+    if (column !== undefined) guard?.requireReadable(parameter, at, column);
     if (column !== undefined && !isSorted(column)) {
       const message = `"${parameter}" cannot sort by ${quote(last)}, a column of ${column.type.kind}`;
       throw invalidParameter(parameter, message);

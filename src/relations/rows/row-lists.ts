@@ -4,6 +4,7 @@ import type { Relation, Value } from '../relation.ts';
 import { EMBED, SelectionReader } from '../selections/read-selection.ts';
 import type { Selection } from '../selections/selection.ts';
 import {
+  type ColumnGuard,
   type Condition,
   type Filter,
   invalidParameter,
@@ -83,8 +84,8 @@ export class CountLimitError extends Error {
 export interface RowLists {
   /** Fails with UnindexedListError, and with SelectionLimitError. */
   page(request: RowPageRequest): MaybePromise<RowPage>;
-  /** The JSON of the row with a key, or undefined. Fails with SelectionLimitError. */
-  read(key: readonly Value[], selection: Selection): MaybePromise<string | undefined>;
+  /** The JSON of the row with a key, if it meets a condition, or undefined. Fails with SelectionLimitError. */
+  read(key: readonly Value[], selection: Selection, where?: Condition): MaybePromise<string | undefined>;
   /** The number of rows that meet a condition. Fails with UnindexedListError or CountLimitError. */
   count(where: Condition): Promise<number>;
 }
@@ -110,10 +111,11 @@ export function readRowList(
   relation: Relation,
   query: Readonly<Record<string, unknown>>,
   isLenient: boolean,
+  guard?: ColumnGuard,
 ): RowListParameters {
   const given: (readonly [string, string])[] = [];
   const found: Filter[] = [];
-  const shown = new SelectionReader(relations, relation);
+  const shown = new SelectionReader(relations, relation, guard);
   let cursor: string | undefined;
   let order = withKey(relation, []);
   let limit: number = LIMIT.default;
@@ -126,11 +128,11 @@ export function readRowList(
     };
     if (name === 'cursor') cursor = only();
     else if (name === 'limit') limit = readLimit(only());
-    else if (name === 'sort') order = readSort(relations, relation, only());
+    else if (name === 'sort') order = readSort(relations, relation, only(), { guard });
     else if (name === 'fields') shown.fields(only());
-    else if (name === 'where') found.push(readWhere(relations, relation, only()));
+    else if (name === 'where') found.push(readWhere(relations, relation, only(), { guard }));
     else if (name.startsWith(EMBED)) shown.embed(name, values);
-    else found.push(readFilter(relations, relation, name, values, { others: OTHERS }));
+    else found.push(readFilter(relations, relation, name, values, { others: OTHERS, guard }));
     if (name !== 'cursor') given.push(...values.map((value) => [name, value] as const));
   }
 

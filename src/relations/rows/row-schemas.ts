@@ -36,9 +36,11 @@ export function rowSchemas(relations: Relations, relation: Relation): RowSchemas
   const { name, columns, key } = relation;
   const format = new RowFormat(relation);
   const typeOf = (column: string) => (columns[format.indexOf(column)] as Column).type;
-  const isAssigned = ({ type }: Column) => type.kind === 'serial' && !type.open;
+  // The service gives these columns their values.
+  const isAssigned = ({ type, rules }: Column) =>
+    (type.kind === 'serial' && !type.open) || rules?.set !== undefined || rules?.fixed === 'readonly';
   const isRequired = (column: Column) =>
-    column.type.kind !== 'serial' && column.default === undefined && !column.nullable;
+    !isAssigned(column) && column.type.kind !== 'serial' && column.default === undefined && !column.nullable;
   const row = Object.fromEntries(
     columns.map((column) => [column.name, exampleOf(relations, relation, column)]),
   );
@@ -46,7 +48,9 @@ export function rowSchemas(relations: Relations, relation: Relation): RowSchemas
     Object.fromEntries(
       columns.filter((each) => !skipped(each)).map((each) => [each.name, row[each.name] ?? null]),
     );
-  const own = columns.find((each) => !key.includes(each.name) && referenceOf(relation, each) === undefined);
+  const own = columns.find(
+    (each) => !key.includes(each.name) && !isAssigned(each) && referenceOf(relation, each) === undefined,
+  );
   const required = columns.filter(isRequired).map((column) => column.name);
   const referring = relation.references.filter(({ to }) => to !== USERS).flatMap((each) => each.columns);
   const needed = required.filter((each) => !referring.includes(each));
@@ -77,7 +81,7 @@ export function rowSchemas(relations: Relations, relation: Relation): RowSchemas
       [parts.whole]: {
         ...withRequired(
           named(parts.shown),
-          columns.map((column) => column.name),
+          columns.filter(({ rules }) => rules?.read === undefined).map((column) => column.name),
         ),
         description: `A row of ${name}.`,
       },
@@ -95,7 +99,12 @@ export function rowSchemas(relations: Relations, relation: Relation): RowSchemas
         examples: [without(isAssigned)],
       },
       [parts.patch]: {
-        ...object(membersOf(columns, (column) => nullable(column, given(column.type)))),
+        ...object(
+          membersOf(
+            columns.filter(({ rules }) => rules?.set === undefined && rules?.fixed !== 'readonly'),
+            (column) => nullable(column, given(column.type)),
+          ),
+        ),
         description: `The columns of ${name} to change. The key is in the path and cannot change.`,
         additionalProperties: false,
         examples: [own === undefined ? {} : { [own.name]: row[own.name] ?? null }],
@@ -109,7 +118,7 @@ export function rowSchemas(relations: Relations, relation: Relation): RowSchemas
     patch: named(parts.patch),
     put: {
       ...withRequired(named(parts.patch), rest),
-      examples: [without((each) => key.includes(each.name))],
+      examples: [without((each) => key.includes(each.name) || isAssigned(each))],
     },
     partOf: (column) => ({ ...given(typeOf(column)), examples: [row[column]] }),
     filterOf(column) {

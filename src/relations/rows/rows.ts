@@ -1,17 +1,18 @@
-import { randomUUID } from 'node:crypto';
 import type { MaybePromise } from '../../core/scheduler.ts';
 import { didYouMean, quote } from '../../core/text.ts';
 import type { Codec } from '../codec.ts';
 import { codecOf, maxBytesOf } from '../codecs.ts';
+import { absentValue, setValue } from '../given-values.ts';
 import type { ImportCheckpoint, ImportPosition } from '../import.ts';
 import type { Column, ColumnType, Relation, Value } from '../relation.ts';
 import { MAX_FAULTS, MAX_ROW, type Proposals, pointerTo, sizeOfRow, tooLargeRow } from '../row-bounds.ts';
+import type { RelationView, RowView } from '../rules/views.ts';
 import type { RowAggregates } from '../selections/aggregates.ts';
 import type { IdempotencyKey, WriteCondition } from '../user.ts';
 import type { Condition } from './conditions.ts';
 import type { RowExports } from './row-exports.ts';
 import type { RowLists } from './row-lists.ts';
-import type { PutRule, RowTransactions, StoredRow, Upsert, UpsertRule } from './writes.ts';
+import type { PutColumns, PutRule, RowTransactions, StoredRow, Upsert, UpsertRule } from './writes.ts';
 
 /** The values of a row, in the order of the relation's columns; a serial that the engine assigns is null. */
 export type RowValues = readonly Value[];
@@ -55,8 +56,11 @@ export interface RowStore {
   createOnce(row: RowValues, key: IdempotencyKey): Promise<CreateOnceOutcome>;
   /** Changes some columns of a row. */
   change(key: RowKey, patch: RowPatch, condition: WriteCondition | undefined): Promise<RowOutcome>;
-  /** Stores a whole row in the place of another, or a new one. */
-  put(row: RowValues, rule: PutRule): Promise<RowOutcome>;
+  /**
+   * Stores a whole row in the place of another, or a new one. `columns` are the indexes of those that change in a row that
+   * is there, by default all but the key, and of those that it must have as given.
+   */
+  put(row: RowValues, rule: PutRule, columns?: PutColumns): Promise<RowOutcome>;
   remove(key: RowKey, condition: WriteCondition | undefined): Promise<RowOutcome>;
   /**
    * Removes all rows that meet a condition in one commit; resolves to their number, without those that go with
@@ -65,6 +69,10 @@ export interface RowStore {
   removeAll(where: Condition, max: number): Promise<number>;
   /** The relations with rows that forbid the removal of a row. */
   referrersOf(key: RowKey): Promise<readonly string[]>;
+  /** The rows as a caller may read and write them; these rows themselves without a view. */
+  as(view: RowView | undefined): RowStore;
+  /** Which of some rows the caller may read, by their values. */
+  shows(rows: readonly RowValues[]): MaybePromise<readonly boolean[]>;
   /** Stores rows of an import in one commit. Fails with ImportError if its position has moved. */
   importRows(rows: readonly RowValues[], rule: ImportRule): Promise<ImportedRows>;
   /** Starts or resumes an import with a key, which other relations must not use. */
@@ -104,7 +112,9 @@ export type RowConflict =
       readonly to: string;
     }
   /** Rows of a relation refer to the row; the relation is undefined if that happens through other rows. */
-  | { readonly code: 'REFERENCED'; readonly row: number; readonly by: string | undefined };
+  | { readonly code: 'REFERENCED'; readonly row: number; readonly by: string | undefined }
+  /** A rule does not let the caller write the row, as it is or as it would be. */
+  | { readonly code: 'NOT_ALLOWED'; readonly row: number };
 
 /** Constraints refuse a write; nothing was stored. */
 export class RowsRefusedError extends Error {
@@ -134,6 +144,8 @@ export class TooManyRowsError extends Error {
 export interface RowFault {
   readonly detail: string;
   readonly pointer: string;
+  /** Given if a rule refuses the value, whatever it is. */
+  readonly code?: 'NOT_ALLOWED';
 }
 
 /** The pointer of a row that is upserted, and what `RowFormat.readRow` takes. */
@@ -142,6 +154,8 @@ interface UpsertPlace {
   readonly caller: string | undefined;
   readonly later?: ReadonlySet<string> | undefined;
   readonly faults: RowFault[];
+  /** What the caller may write. */
+  readonly view?: RelationView | undefined;
 }
 
 /** How the member of a column is read. */
@@ -280,6 +294,7 @@ export class RowFormat {
       later,
       most = MAX_FAULTS.listed,
       proposals,
+      view,
     }: {
       at?: string;
       key?: RowKey;
@@ -290,16 +305,30 @@ export class RowFormat {
       later?: ReadonlySet<string> | undefined;
       most?: number;
       proposals?: Proposals;
+      /** What the caller may write. */
+      view?: RelationView | undefined;
     },
   ): RowValues {
     const members = this.#members(given, { at, faults, most, proposals });
     if (members === undefined) return [];
     const before = faults.length;
-    const row = this.#readers.map(({ column, codec, part, isInherited, isAssigned }) => {
+    const row = this.#readers.map(({ column, codec, part, isInherited, isAssigned }, i) => {
       if (faults.length >= most) return null;
       const { name } = column;
       const own = isInherited && !Object.hasOwn(members, name) ? undefined : members[name];
-      if (key !== undefined && part >= 0) {
+      const isInPath = key !== undefined && part >= 0;
+      if (own !== undefined && !isInPath) this.#requireWritable(column, view, true, at, faults);
+      if (view?.set.has(i) === true) {
+        const pointer = pointerTo(at, name);
+        const value = setValue(column, view.set.get(i), pointer, faults);
+        const isOther = isInPath && jsonOf(column.type, key[part] ?? null) !== jsonOf(column.type, value);
+        if (isOther && value !== null) {
+          const detail = `"${name}" is set by the service, to another value than in the path`;
+          faults.push({ detail, pointer, code: 'NOT_ALLOWED' });
+        }
+        return value;
+      }
+      if (isInPath) {
         const value = key[part] ?? null;
         if (own !== undefined) this.#requireSame(column, own, value, pointerTo(at, name), faults);
         return value;
@@ -338,10 +367,10 @@ export class RowFormat {
   readUpsert(
     given: unknown,
     { on, resolution }: UpsertRule,
-    { at, caller, later, faults }: UpsertPlace,
+    { at, caller, later, faults, view }: UpsertPlace,
   ): Upsert {
     const { relation } = this;
-    const row = this.readRow(given, { at, caller, later, faults });
+    const row = this.readRow(given, { at, caller, later, faults, view });
     const came = (name: string) => Object.hasOwn(Object(given) as object, name);
     for (const column of row.length === 0 ? [] : on) {
       // A null equals nothing, so that no row would be found.
@@ -349,9 +378,13 @@ export class RowFormat {
       if (faults.some(({ pointer }) => pointer === `${at}/${column}`)) continue;
       faults.push({ detail: `"${column}" needs a value, because "on" names it`, pointer: `${at}/${column}` });
     }
-    const merged = relation.columns.flatMap(({ name }, i) =>
-      came(name) && !relation.key.includes(name) && !on.includes(name) ? [i] : [],
+    const others = relation.columns.flatMap((column, i) =>
+      came(column.name) && !relation.key.includes(column.name) && !on.includes(column.name)
+        ? [{ i, isFixed: view?.unwritable(column, false) !== undefined }]
+        : [],
     );
+    const merged = others.flatMap(({ i, isFixed }) => (isFixed ? [] : [i]));
+    const same = others.flatMap(({ i, isFixed }) => (isFixed ? [i] : []));
     return {
       is: 'upsert',
       relation: relation.name,
@@ -359,11 +392,25 @@ export class RowFormat {
       on,
       merged: resolution === 'merge' ? merged : undefined,
       givesKey: on !== relation.key && relation.key.some(came),
+      ...(same.length > 0 && { same }),
     };
   }
 
+  /** Adds a fault for a column that the caller may not write. */
+  #requireWritable(
+    column: Column,
+    view: RelationView | undefined,
+    isNew: boolean,
+    at: string,
+    faults: RowFault[],
+  ): void {
+    const detail = view?.unwritable(column, isNew);
+    if (detail !== undefined)
+      faults.push({ detail, pointer: pointerTo(at, column.name), code: 'NOT_ALLOWED' });
+  }
+
   /** Reads a merge patch from parsed JSON and adds its faults; `key` is the key in the path. */
-  readPatch(given: unknown, key: RowKey, faults: RowFault[]): RowPatch {
+  readPatch(given: unknown, key: RowKey, faults: RowFault[], view?: RelationView): RowPatch {
     const patch = new Map<number, Value>();
     const members = this.#members(given, { at: '#', faults, most: MAX_FAULTS.listed });
     for (const [name, own] of Object.entries(members ?? {})) {
@@ -372,7 +419,10 @@ export class RowFormat {
       const column = this.relation.columns[i] as Column;
       const part = this.relation.key.indexOf(name);
       if (part >= 0) this.#requireSame(column, own, key[part] ?? null, pointerTo('#', name), faults);
-      else patch.set(i, readMember(column, codecOf(column.type), own, '#', faults));
+      else {
+        this.#requireWritable(column, view, false, '#', faults);
+        patch.set(i, readMember(column, codecOf(column.type), own, '#', faults));
+      }
     }
     return patch;
   }
@@ -427,54 +477,10 @@ function readMember(column: Column, codec: Codec, given: unknown, at: string, fa
   return null;
 }
 
-/**
- * The value of a column that a new row does not have; adds a fault if it needs one. `caller` is the name of
- * who sends the row, `at` the pointer of the row.
- */
-export function absentValue(
-  { name, type, nullable, default: standard }: Column,
-  caller: string | undefined,
-  at: string,
-  faults: RowFault[],
-): Value {
-  const refuse = (problem: string): Value => {
-    faults.push({ detail: `"${name}" ${problem}`, pointer: pointerTo(at, name) });
-    return null;
-  };
-  switch (standard?.kind) {
-    case undefined:
-      return nullable || type.kind === 'serial' ? null : refuse('is missing');
-    case 'value':
-      return standard.value;
-    case 'v4':
-      return randomUUID();
-    case 'v7':
-      return uuidV7(Date.now());
-    case 'now':
-      return type.kind === 'date' ? new Date().toISOString().slice(0, 10) : Date.now();
-    case 'caller': {
-      if (caller === undefined)
-        return nullable ? null : refuse('is missing, and the request has no caller to take it from');
-      const parsed = codecOf(type).parse(caller);
-      return 'value' in parsed
-        ? parsed.value
-        : refuse(`would be the name of the caller, but ${parsed.problem}`);
-    }
-  }
-}
-
 /** Texts of a key that clients leave out of a path, or resolve. */
 const PATHLESS: readonly string[] = ['', '.', '..'];
 /** The types that have such a text. */
 const PATHLESS_TYPES: readonly (ColumnType['kind'] | undefined)[] = ['text', 'enum', 'bytes'];
-
-/** A UUID of version 7 (RFC 9562 5.7): the time in milliseconds, then random bits. */
-function uuidV7(time: number): string {
-  const [, , , variant = '', node = ''] = randomUUID().split('-');
-  const hex = time.toString(16).padStart(12, '0');
-  const random = randomUUID().slice(0, 3);
-  return `${hex.slice(0, 8)}-${hex.slice(8)}-7${random}-${variant}-${node}`;
-}
 
 function decoded(part: string): string | undefined {
   try {

@@ -16,6 +16,14 @@ export interface PutRule {
   readonly replaces: boolean;
 }
 
+/** The columns of a put by their indexes. */
+export interface PutColumns {
+  /** Those that change in a row that is there; default: all but the key. */
+  readonly replaced?: readonly number[] | undefined;
+  /** Those that a row which is there must have as given. */
+  readonly same?: readonly number[] | undefined;
+}
+
 /** Stands for a column of the row that an earlier write of the same transaction stores. */
 export class EarlierValue {
   /** Index of the write. */
@@ -44,7 +52,12 @@ export type RowWrite =
       readonly patch: ReadonlyMap<number, Given>;
       readonly condition: WriteCondition | undefined;
     }
-  | { readonly is: 'put'; readonly relation: string; readonly row: readonly Given[]; readonly rule: PutRule }
+  | ({
+      readonly is: 'put';
+      readonly relation: string;
+      readonly row: readonly Given[];
+      readonly rule: PutRule;
+    } & PutColumns)
   | {
       readonly is: 'remove';
       readonly relation: string;
@@ -63,6 +76,8 @@ export interface Upsert {
   readonly merged: readonly number[] | undefined;
   /** Whether the client has given the key, so that a row with another key is not the same. */
   readonly givesKey: boolean;
+  /** The indexes of columns that a row which is there must have as given. */
+  readonly same?: readonly number[] | undefined;
 }
 
 /** The outcome of one of several writes; `found` is a row that an upsert has left as it is. */

@@ -3,6 +3,7 @@ import { didYouMean, quote } from '../../core/text.ts';
 import { codecOf } from '../codecs.ts';
 import type { Column, Relation, Value } from '../relation.ts';
 import {
+  type ColumnGuard,
   type Condition,
   type Filter,
   invalidParameter,
@@ -75,6 +76,7 @@ export function readAggregation(
   relations: Relations,
   relation: Relation,
   query: Readonly<Record<string, unknown>>,
+  guard?: ColumnGuard,
 ): Aggregation {
   const found: Filter[] = [];
   let group: readonly Column[] = [];
@@ -88,11 +90,13 @@ export function readAggregation(
     };
     if (name === 'aggregate') aggregates = readAggregates(relation, only());
     else if (name === 'group') group = readGroup(relation, only());
-    else if (name === 'where') found.push(readWhere(relations, relation, only()));
+    else if (name === 'where') found.push(readWhere(relations, relation, only(), { guard }));
     else if (PAGING.includes(name) || name.startsWith('embed.')) {
       throw invalidParameter(name, `"${name}" does not go with "aggregate"`);
     } else
-      found.push(readFilter(relations, relation, name, values, { others: ['aggregate', 'group', 'where'] }));
+      found.push(
+        readFilter(relations, relation, name, values, { others: ['aggregate', 'group', 'where'], guard }),
+      );
   }
   const hidden = group.find(({ name }) => aggregates.some(({ is }) => is === name));
   if (hidden !== undefined)
@@ -100,6 +104,10 @@ export function readAggregation(
       'group',
       `"group" cannot have ${quote(hidden.name)} beside the function of that name`,
     );
+  for (const column of group) guard?.requireReadable('group', relation, column);
+  for (const each of aggregates) {
+    if ('column' in each) guard?.requireReadable('aggregate', relation, each.column);
+  }
   return { where: joined(relations, relation, found), group, aggregates };
 }
 

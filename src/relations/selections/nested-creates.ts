@@ -3,6 +3,7 @@ import { type Reference, type Relation, USERS } from '../relation.ts';
 import type { Relations } from '../rows/conditions.ts';
 import { type RowFault, RowFormat, type RowValues } from '../rows/rows.ts';
 import { EarlierValue, type Given, type RowWrite, type WriteOutcome } from '../rows/writes.ts';
+import type { RowView } from '../rules/views.ts';
 
 /** The limits of a create with nested rows, named in refusals. */
 const LIMITS = {
@@ -40,18 +41,31 @@ export class NestedCreates {
   readonly trees: Tree[] = [];
   readonly #relations: Relations;
   readonly #caller: string | undefined;
+  readonly #view: RowView | undefined;
   readonly #authorize: (relation: string) => void;
   readonly #formats = new Map<Relation, RowFormat>();
   /** The pointer of each write. */
   readonly #pointers: string[] = [];
 
-  /** `caller` is the name for columns with that default; `authorize` throws for relations that must not be written. */
+  /**
+   * `caller` is the name for columns with that default, `view` what the caller may write; `authorize` throws for relations
+   * that must not be written.
+   */
   constructor(
     relations: Relations,
-    { caller, authorize }: { readonly caller: string | undefined; authorize(relation: string): void },
+    {
+      caller,
+      view,
+      authorize,
+    }: {
+      readonly caller: string | undefined;
+      readonly view: RowView | undefined;
+      authorize(relation: string): void;
+    },
   ) {
     this.#relations = relations;
     this.#caller = caller;
+    this.#view = view;
     this.#authorize = authorize;
   }
 
@@ -66,21 +80,20 @@ export class NestedCreates {
   }
 
   /**
-   * The JSON of a row of the body as it is stored now, with the rows within it; those of relations that `isShown` refuses
-   * are left out.
+   * The JSON of a row of the body as it is stored now, with the rows within it; `shown` says of each write whether its row
+   * is shown, and a member with a row that is not shown is left out.
    */
   json(
     { relation, write, nested }: Tree,
     outcomes: readonly WriteOutcome[],
-    isShown: (relation: Relation) => boolean,
+    shown: readonly boolean[],
   ): string {
     const outcome = outcomes[write];
     if (outcome === undefined || outcome.is === 'removed') throw new Error('A create returned no row');
-    const own = this.#formatOf(relation).json(outcome.row.values);
+    const own = this.#formatOf(relation).json(outcome.row.values, this.#view?.of(relation).readable);
     const members = nested.flatMap(({ name, rows }) => {
-      const [first] = [rows].flat();
-      if (first !== undefined && !isShown(first.relation)) return [];
-      const json = (tree: Tree) => this.json(tree, outcomes, isShown);
+      if ([rows].flat().some((each) => shown[each.write] !== true)) return [];
+      const json = (tree: Tree) => this.json(tree, outcomes, shown);
       return `${JSON.stringify(name)}:${'write' in rows ? json(rows) : `[${rows.map(json).join()}]`}`;
     });
     return `${[own.slice(0, -1), ...members].join()}}`;
@@ -206,6 +219,7 @@ export class NestedCreates {
       caller: this.#caller,
       faults: this.faults,
       later,
+      view: this.#view?.of(relation),
     });
     this.#pointers.push(at);
     return (

@@ -1,6 +1,7 @@
 import { didYouMean, quote } from '../../core/text.ts';
 import { type Relation, USER_COLUMNS, USERS } from '../relation.ts';
 import {
+  type ColumnGuard,
   type Filter,
   invalidParameter,
   joined,
@@ -16,9 +17,13 @@ import { checkSelection, type Link, linkOf, type SelectedMember, type Selection 
 /** How the names of parameters begin that say which rows are embedded. */
 export const EMBED = 'embed.';
 
-/** The indexes of the columns of a row without `fields`; undefined for all. Users have those of the contract. */
-export function columnsOfRow({ name, columns }: Relation): readonly number[] | undefined {
-  if (name !== USERS) return undefined;
+/**
+ * The indexes of the columns of a row without `fields`: those that the caller may read; undefined for all. Users have
+ * those of the contract.
+ */
+export function columnsOfRow(relation: Relation, guard?: ColumnGuard): readonly number[] | undefined {
+  const { name, columns } = relation;
+  if (name !== USERS) return guard?.readableOf(relation);
   return columns.flatMap((column, i) => (USER_COLUMNS.includes(column.name) ? [i] : []));
 }
 
@@ -50,15 +55,17 @@ interface Embed {
 export class SelectionReader {
   readonly #relations: Relations;
   readonly #relation: Relation;
+  readonly #guard: ColumnGuard | undefined;
   #fields: Fields | undefined;
 
-  constructor(relations: Relations, relation: Relation) {
+  constructor(relations: Relations, relation: Relation, guard?: ColumnGuard) {
     this.#relations = relations;
     this.#relation = relation;
+    this.#guard = guard;
   }
 
   fields(text: string): void {
-    const fields = new FieldsReader(this.#relations, text).read(this.#relation);
+    const fields = new FieldsReader(this.#relations, text, this.#guard).read(this.#relation);
     checkSelection(selectionOf(this.#relations, fields), 'fields');
     this.#fields = fields;
   }
@@ -81,13 +88,14 @@ export class SelectionReader {
 
   get shown(): Shown {
     const fields = this.#fields;
-    if (fields === undefined) return { fields: columnsOfRow(this.#relation) };
+    if (fields === undefined) return { fields: columnsOfRow(this.#relation, this.#guard) };
     if (fields.embeds.size === 0) return { fields: [...fields.columns].toSorted((a, b) => a - b) };
     return { fields: undefined, selection: selectionOf(this.#relations, fields) };
   }
 
   #take(embed: Embed, parameter: string, name: string, values: readonly string[]): void {
     const { relation, isReference } = embed.link;
+    const guard = this.#guard;
     const only = () => {
       const [value = '', ...more] = values;
       if (more.length > 0) throw invalidParameter(parameter, `"${parameter}" takes one value`);
@@ -96,11 +104,12 @@ export class SelectionReader {
     if (isReference && (name === 'limit' || name === 'sort'))
       throw invalidParameter(parameter, `"${parameter}" is for arrays, and "${embed.path}" is one row`);
     if (name === 'limit') embed.limit = readLimit(parameter, only());
-    else if (name === 'sort') embed.order = readSort(this.#relations, relation, only(), parameter);
-    else if (name === 'where') embed.filters.push(readWhere(this.#relations, relation, only(), parameter));
+    else if (name === 'sort') embed.order = readSort(this.#relations, relation, only(), { parameter, guard });
+    else if (name === 'where')
+      embed.filters.push(readWhere(this.#relations, relation, only(), { parameter, guard }));
     else {
       const others = isReference ? ['where'] : ['limit', 'sort', 'where'];
-      embed.filters.push(readFilter(this.#relations, relation, name, values, { parameter, others }));
+      embed.filters.push(readFilter(this.#relations, relation, name, values, { parameter, others, guard }));
     }
   }
 }
@@ -135,11 +144,13 @@ const MAX_DEPTH = 20;
 class FieldsReader {
   readonly #relations: Relations;
   readonly #text: string;
+  readonly #guard: ColumnGuard | undefined;
   #at = 0;
 
-  constructor(relations: Relations, text: string) {
+  constructor(relations: Relations, text: string, guard: ColumnGuard | undefined) {
     this.#relations = relations;
     this.#text = text;
+    this.#guard = guard;
   }
 
   read(relation: Relation): Fields {
@@ -161,12 +172,16 @@ class FieldsReader {
     return { relation, columns, embeds };
   }
 
-  #column({ name: relation, columns, ...linked }: Relation, name: string, found: Set<number>): void {
-    const whole = columnsOfRow({ name: relation, columns, ...linked }) ?? columns.keys();
+  #column(relation: Relation, name: string, found: Set<number>): void {
+    const { columns, ...linked } = relation;
+    const whole = columnsOfRow(relation, this.#guard) ?? columns.keys();
     const index = columns.findIndex((each) => each.name === name);
+    const column = columns[index];
     if (name === '*') for (const each of whole) found.add(each);
-    else if (index !== -1) found.add(index);
-    else {
+    else if (column !== undefined) {
+      this.#guard?.requireReadable('fields', relation, column);
+      found.add(index);
+    } else {
       const rows = [...linked.references, ...linked.inverses, ...linked.many].map((each) => each.name);
       const proposal = rows.includes(name)
         ? `; write ${name}(*) for all columns of its rows`

@@ -1,5 +1,4 @@
 import { PROBLEM_TYPE } from '@portico/transport';
-import { accessApi } from '../../access/guarded.ts';
 import type { AccessPolicy } from '../../access/policy.ts';
 import type { ErrorCode } from '../../core/error-codes.ts';
 import {
@@ -20,6 +19,7 @@ import type { Relations } from '../../relations/rows/conditions.ts';
 import { addedMembers, oneOrMany, type RowSchemas, rowSchemas } from '../../relations/rows/row-schemas.ts';
 import { RowFormat } from '../../relations/rows/rows.ts';
 import { JSON_TYPE } from '../messages.ts';
+import { accessOf, ofAll } from './relation-access.ts';
 import {
   APPLIED,
   aboutFilters,
@@ -58,9 +58,9 @@ export function relationsApi(
     return {
       door: 'rest',
       tag: name,
-      about: `The rows of ${name}.`,
+      about: `The rows of ${name}.${relation.rules === undefined ? '' : ' Rules say which of them a caller may read and write.'}`,
       refusal: { type: PROBLEM_TYPE, schema: named('RowProblem') },
-      ...(policy !== undefined && accessApi(policy, name)),
+      ...accessOf(relation, policy),
       schemas: { RowProblem: ROW_PROBLEM, RowFilters: ROW_FILTERS, RowEmbeds: ROW_EMBEDS, ...rows.schemas },
       parameters: PARAMETERS,
       headers: HEADERS,
@@ -123,7 +123,7 @@ function severalApi(first: Relation, relations: Relations, { prefix, policy }: R
     tag: '_relations',
     about: 'Writes to any relations in one transaction, and the changes of several.',
     refusal: { type: PROBLEM_TYPE, schema: named('RowProblem') },
-    ...(policy !== undefined && accessApi(policy, '*')),
+    ...accessOf({ ...first, name: '*', ...ofAll([...relations.values()]) }, policy),
     schemas: {},
     paths: {
       [`${prefix}/_changes`]: { get: changesOperation(recorded) },

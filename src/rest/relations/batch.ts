@@ -11,10 +11,17 @@ import { StatementTimeError } from '../../core/errors.ts';
 import { preferences } from '../../core/negotiation.ts';
 import { didYouMean, quote } from '../../core/text.ts';
 import { codecOf } from '../../relations/codecs.ts';
-import type { ColumnType, Relation, Value } from '../../relations/relation.ts';
+import type { ColumnType, Operation, Relation, Value } from '../../relations/relation.ts';
 import { sizeOfRow } from '../../relations/row-bounds.ts';
-import { conflictFaults, toldFaults } from '../../relations/rows/faults.ts';
-import { type RowFault, RowFormat, type RowStores, RowsRefusedError } from '../../relations/rows/rows.ts';
+import { conflictFaults, conflictStatus, toldFaults } from '../../relations/rows/faults.ts';
+import {
+  type RowFault,
+  RowFormat,
+  type RowStore,
+  type RowStores,
+  RowsRefusedError,
+  type RowValues,
+} from '../../relations/rows/rows.ts';
 import {
   EarlierValue,
   type Given,
@@ -22,6 +29,7 @@ import {
   type WriteOutcome,
   WriteRefusedError,
 } from '../../relations/rows/writes.ts';
+import type { RowView } from '../../relations/rules/views.ts';
 import { createKey, json, keptOf, userValidators } from '../messages.ts';
 import { tooLong } from '../relation-lists.ts';
 import {
@@ -34,8 +42,9 @@ import {
   tooManyResults,
   type WriteHead,
 } from './row-requests.ts';
+import { type RowAccess, requireAny, viewOf } from './row-views.ts';
 
-interface BatchOptions extends Guards {
+interface BatchOptions extends Guards, RowAccess {
   /** The prefix of the paths that clients see. */
   readonly prefix: string;
   readonly requireIfMatch: boolean;
@@ -56,29 +65,29 @@ export function batchEndpoint(stores: RowStores, options: BatchOptions): Endpoin
   );
   const [first] = stores.values();
   if (first === undefined) throw new Error('A batch needs relations');
-  const { transactions } = first;
   return guarded(
     {
       bodyLimit: LIMITS.bytes,
       authorize: (ctx) => refuseCrossSite(ctx, options.cors),
       async handle(ctx) {
         const batch = new Batch(relations, options, ctx);
+        const { transactions } = first.as(batch.view);
         const writes = writesOf(parseJsonBody(ctx.body, true));
         await parsed(ctx);
         for (const each of writes) batch.add(each);
         const key = createKey(ctx, options.idempotencyHours);
         try {
-          if (batch.writes.length === 0) return batch.reply([]);
-          if (key === undefined) return batch.reply(await transactions.write(batch.writes));
+          if (batch.writes.length === 0) return await batch.reply([], stores);
+          if (key === undefined) return await batch.reply(await transactions.write(batch.writes), stores);
           const once = await transactions.writeOnce(batch.writes, { ...key, key: `/_batch ${key.key}` });
-          return batch.reply(keptOf(once).outcomes);
+          return await batch.reply(keptOf(once).outcomes, stores);
         } catch (error) {
           throw batch.refusal(error);
         }
       },
     },
     options,
-    (policy, ctx) => policy.authorizeAny(ctx),
+    (policy, ctx) => (options.rules === undefined ? policy.authorizeAny(ctx) : policy.identify(ctx)),
   );
 }
 
@@ -116,6 +125,8 @@ class Batch {
   readonly writes: RowWrite[] = [];
   /** The size of all rows, those of defaults included. */
   #bytes = 0;
+  /** What the caller may do; undefined without rules. */
+  readonly view: RowView | undefined;
   readonly #heads: WriteHead[] = [];
   readonly #relations: ReadonlyMap<string, RowRequests>;
   readonly #options: BatchOptions;
@@ -125,6 +136,7 @@ class Batch {
     this.#relations = relations;
     this.#options = options;
     this.#ctx = ctx;
+    this.view = viewOf(options, ctx);
   }
 
   /** Reads a write and adds it. Throws HttpProblem. */
@@ -140,8 +152,23 @@ class Batch {
     }
   }
 
-  reply(outcomes: readonly WriteOutcome[]): Reply {
-    return json(`{"results":[${outcomes.map((outcome, nth) => this.#result(outcome, nth)).join()}]}`);
+  async reply(outcomes: readonly WriteOutcome[], stores: RowStores): Promise<Reply> {
+    const results: string[] = [];
+    for (const [nth, outcome] of outcomes.entries()) {
+      const rows = stores.get(this.writes[nth]?.relation ?? '');
+      const isShown = outcome.is !== 'removed' && (await this.#isShown(rows, outcome.row.values));
+      results.push(this.#result(outcome, nth, isShown));
+    }
+    return json(`{"results":[${results.join()}]}`);
+  }
+
+  async #isShown(rows: RowStore | undefined, values: RowValues): Promise<boolean> {
+    const { policy } = this.#options;
+    if (rows === undefined) return false;
+    if (this.view === undefined)
+      return policy === undefined || policy.allows(this.#ctx, 'read', rows.relation.name);
+    const [isShown = false] = await rows.as(this.view).shows([values]);
+    return isShown;
   }
 
   /** The refusal of a write as a problem that names it. */
@@ -149,7 +176,10 @@ class Batch {
     if (error instanceof RowsRefusedError) {
       const nth = error.conflicts[0]?.row ?? 0;
       const faults = error.conflicts.flatMap((conflict) => conflictFaults(conflict, '#'));
-      const problem = new HttpProblem(409, error.code, toldFaults(faults), { reasons: faults, cause: error });
+      const problem = new HttpProblem(conflictStatus(error.code), error.code, toldFaults(faults), {
+        reasons: faults,
+        cause: error,
+      });
       return placed(problem, nth);
     }
     if (error instanceof StatementTimeError) return tooLong(error);
@@ -171,8 +201,15 @@ class Batch {
       const message = `"path" begins with the name of a relation, such as ${prefix}/${[...this.#relations.keys()][0]}, not ${quote(path)}`;
       throw invalidBatch(message, '#/path');
     }
-    this.#options.policy?.authorizeOperation(this.#ctx, 'write', relation);
-    const head = { headers, query: queryOf(search), caller: this.#ctx.caller?.name };
+    const { policy, rules } = this.#options;
+    if (rules?.governs(relation) === true) this.#requireAny(relation, method, search);
+    else policy?.authorizeOperation(this.#ctx, 'write', relation);
+    const head: WriteHead = {
+      headers,
+      query: queryOf(search),
+      caller: this.#ctx.caller?.name,
+      view: this.view?.of(requests.format.relation),
+    };
     this.#heads.push(head);
     if (segment === '' && method === 'POST') return this.#create(requests, head, body);
     if (segment !== '' && method === 'PATCH') return this.#change(requests, head, segment, body);
@@ -187,6 +224,17 @@ class Batch {
     }
     const message = `A batch takes POST for a relation, and PATCH, PUT and DELETE for a row, not ${quote(`${method} ${path}`)}`;
     throw invalidBatch(message, '#/method');
+  }
+
+  /** Throws HttpProblem if the caller may not do what a write asks for with any row. */
+  #requireAny(relation: string, method: string, search: string | undefined): void {
+    const operations: Readonly<Record<string, readonly Operation[]>> = {
+      POST: search === undefined ? ['create'] : ['create', 'update'],
+      PATCH: ['update'],
+      PUT: ['create', 'update'],
+      DELETE: ['delete'],
+    };
+    requireAny(this.#options, this.#ctx, relation, operations[method] ?? []);
   }
 
   #create(requests: RowRequests, head: WriteHead, given: unknown): RowWrite {
@@ -212,9 +260,13 @@ class Batch {
     const faults: RowFault[] = [];
     const plain = Object.entries(body as object).filter(([name]) => !earlier.has(name));
     const isObject = typeof body === 'object' && body !== null && !Array.isArray(body);
-    const read = format.readPatch(isObject ? Object.fromEntries(plain) : body, known(key), faults);
+    const view = this.view?.of(relation);
+    const read = format.readPatch(isObject ? Object.fromEntries(plain) : body, known(key), faults, view);
     const patch = new Map<number, Given>(read);
     for (const [name, value] of earlier) {
+      const column = relation.columns[format.indexOf(name)];
+      const detail = column && view?.unwritable(column, false);
+      if (detail !== undefined) faults.push({ detail, pointer: `#/${name}`, code: 'NOT_ALLOWED' });
       if (!relation.key.includes(name)) patch.set(format.indexOf(name), value);
       else
         faults.push({
@@ -238,7 +290,7 @@ class Batch {
     if (!rule.replaces && !rule.creates) throw this.#missing(relation.name);
     const inPath = new Map(relation.key.map((name, i) => [name, key[i] ?? null] as const));
     const row = withEarlier(relation, withEarlier(relation, read, earlier), inPath);
-    return { is: 'put', relation: relation.name, row, rule };
+    return { is: 'put', relation: relation.name, row, rule, ...requests.putColumns(head, body) };
   }
 
   /** The members of a body; those that stand for values of the transaction are apart, and null in `body`. */
@@ -309,6 +361,10 @@ class Batch {
       throw invalidBatch(message, at);
     }
     const column = format.indexOf(name);
+    if (this.view?.of(format.relation).readable?.includes(column) === false) {
+      const detail = `the caller may not read ${pointer} of write ${write}`;
+      throw new HttpProblem(403, 'NOT_ALLOWED', detail, { reasons: [{ detail, pointer: at }] });
+    }
     const value = knownValue(other, format, column);
     if (value instanceof EarlierValue) return value;
     if (value !== undefined)
@@ -321,12 +377,12 @@ class Batch {
   }
 
   /** The result of a write as JSON. */
-  #result(outcome: WriteOutcome, nth: number): string {
+  #result(outcome: WriteOutcome, nth: number, mayRead: boolean): string {
     if (outcome.is === 'removed') return '{"status":204,"headers":{},"body":null}';
     const { relation } = this.writes[nth] as RowWrite;
     const { format } = this.#relations.get(relation) as RowRequests;
     const { values, version } = outcome.row;
-    const { prefix, policy } = this.#options;
+    const { prefix } = this.#options;
     const isCreated = outcome.is === 'created';
     const headers = {
       etag: userValidators(version).etag,
@@ -334,9 +390,10 @@ class Batch {
     };
     const head = this.#heads[nth];
     const isWanted = head === undefined || preferences(head).get('return') !== 'minimal';
-    const isShown = isWanted && (policy === undefined || policy.allows(this.#ctx, 'read', relation));
+    const isShown = isWanted && mayRead;
     const status = isCreated ? 201 : isShown ? 200 : 204;
-    const body = isShown ? format.json(values) : 'null';
+    const readable = this.view?.of(format.relation).readable;
+    const body = isShown ? format.json(values, readable) : 'null';
     return `{"status":${status},"headers":${JSON.stringify(headers)},"body":${body}}`;
   }
 
@@ -388,7 +445,8 @@ function placed(problem: HttpProblem, nth: number): HttpProblem {
     const { detail } = reason;
     if (!('pointer' in reason)) return { detail, pointer: `${at}/path` };
     const pointer = String(reason.pointer).slice(1);
-    const isInBody = IN_BODY.has(code) && (code !== 'REFERENCED' || pointer !== '');
+    const isOfColumn = pointer !== '' && pointer !== '/path' && !pointer.startsWith('/body/');
+    const isInBody = IN_BODY.has(code) || (code === 'NOT_ALLOWED' && isOfColumn);
     return { detail, pointer: `${at}${isInBody ? '/body' : ''}${pointer}` };
   });
   return new HttpProblem(status, code, `Write ${nth}: ${message}`, {

@@ -5,13 +5,19 @@ import { whenReady } from '../../core/scheduler.ts';
 import { didYouMean, quote } from '../../core/text.ts';
 import type { RelationEvent, RelationFeed } from '../../relations/events.ts';
 import { type Relation, USERS } from '../../relations/relation.ts';
-import { isMet, isOfRowAlone } from '../../relations/rows/changes.ts';
+import { isMet, isMetBy, isOfRowAlone } from '../../relations/rows/changes.ts';
 import { type Condition, invalidParameter, type Relations } from '../../relations/rows/conditions.ts';
 import { readRowList } from '../../relations/rows/row-lists.ts';
+import type { RowStores } from '../../relations/rows/rows.ts';
+import { seenEvents } from '../../relations/rules/seen-events.ts';
+import type { RowView } from '../../relations/rules/views.ts';
 import { LAST_EVENT_PARAMETER, type OpenStream } from '../change-feed.ts';
 import { JSON_TYPE } from '../messages.ts';
+import { type RowAccess, requireAny, viewOf } from './row-views.ts';
 
-interface RelationChangesOptions extends Guards {
+interface RelationChangesOptions extends Guards, RowAccess {
+  /** The rows of the relations that the door serves. */
+  readonly stores: RowStores;
   /** All relations, by name. */
   readonly relations: Relations;
   /** The changes of those that record them; undefined if none does. */
@@ -28,11 +34,11 @@ export class RelationChanges {
   constructor(options: RelationChangesOptions) {
     this.#options = options;
     this.all = guarded({ bodyLimit: 0, handle: (ctx) => this.#several(ctx) }, options, (policy, ctx) =>
-      whenReady(policy.authenticate(ctx), () => {
+      whenReady(options.rules === undefined ? policy.authenticate(ctx) : policy.identify(ctx), () => {
         const known = namesIn(ctx).filter((name) => options.relations.has(name));
         // A request that names none has to be authorized for all.
         for (const name of known.length > 0 ? known : options.relations.keys()) {
-          policy.authorizeOperation(ctx, 'read', name);
+          if (options.rules?.governs(name) !== true) policy.authorizeOperation(ctx, 'read', name);
         }
       }),
     );
@@ -46,8 +52,8 @@ export class RelationChanges {
       if (!relation.changes || feed === undefined) {
         throw new HttpProblem(406, 'NOT_ACCEPTABLE', unrecorded(relation.name));
       }
-      const where = this.#conditionOf(relation, ctx.query);
-      return this.#open(ctx, feed, (event) => event.relation === relation.name && isMet(event, where));
+      const where = this.#conditionOf(relation, ctx, ctx.query);
+      return this.#open(ctx, feed, new Map([[relation.name, where]]));
     };
   }
 
@@ -59,18 +65,41 @@ export class RelationChanges {
       const recorded = [...relations.values()].filter(({ changes }) => changes).map(({ name }) => name);
       throw invalidParameter('relation', `Name the relations to follow, such as relation=${recorded.join()}`);
     }
+    for (const name of names) requireAny(this.#options, ctx, name, ['read']);
     const { relation: _, ...filters } = ctx.query;
     const wanted = new Map(
-      names.map((name) => [name, this.#conditionOf(relations.get(name) as Relation, filters)]),
+      names.map((name) => [name, this.#conditionOf(relations.get(name) as Relation, ctx, filters)]),
     );
-    return this.#open(ctx, feed, (event) => {
-      const where = wanted.get(event.relation);
-      return where !== undefined && isMet(event, where);
-    });
+    return this.#open(ctx, feed, wanted);
   }
 
-  #open(ctx: RequestContext, feed: RelationFeed, wants: (event: RelationEvent) => boolean) {
-    return this.#options.open(ctx, { feed, wants, followed: 'changes', nameOf: ({ name }) => name });
+  #open(ctx: RequestContext, feed: RelationFeed, wanted: ReadonlyMap<string, Condition>) {
+    const view = viewOf(this.#options, ctx);
+    const choose = (events: readonly RelationEvent[]) => {
+      if (view !== undefined) return this.#seen(view, events, wanted);
+      return events.filter((event) => {
+        const where = wanted.get(event.relation);
+        return where !== undefined && isMet(event, where);
+      });
+    };
+    return this.#options.open(ctx, { feed, choose, followed: 'changes', nameOf: ({ name }) => name });
+  }
+
+  /** The events that a caller may see, in their order. */
+  async #seen(
+    view: RowView,
+    events: readonly RelationEvent[],
+    wanted: ReadonlyMap<string, Condition>,
+  ): Promise<readonly RelationEvent[]> {
+    const found: RelationEvent[] = [];
+    for (const [name, own] of Map.groupBy(events, ({ relation }) => relation)) {
+      const rows = this.#options.stores.get(name);
+      const where = wanted.get(name);
+      if (rows === undefined || where === undefined) continue;
+      const seen = await seenEvents(view, rows, own);
+      found.push(...seen.filter(({ row }) => isMetBy(row, where)).map(({ event }) => event));
+    }
+    return found.toSorted((a, b) => a.position - b.position);
   }
 
   /** Throws HttpProblem unless a relation is known and records its changes. */
@@ -86,7 +115,7 @@ export class RelationChanges {
   }
 
   /** The filters of a stream. Throws HttpProblem for what a stream cannot judge by the row of an event. */
-  #conditionOf(relation: Relation, query: RequestContext['query']): Condition {
+  #conditionOf(relation: Relation, ctx: RequestContext, query: RequestContext['query']): Condition {
     const { [LAST_EVENT_PARAMETER]: _, ...filters } = query;
     for (const name of NOT_FILTERS) {
       if (!(name in filters)) continue;
@@ -95,7 +124,13 @@ export class RelationChanges {
         `An event stream takes filters and ${LAST_EVENT_PARAMETER}, but not "${name}"`,
       );
     }
-    const { where } = readRowList(this.#options.relations, relation, filters, false);
+    const { where } = readRowList(
+      this.#options.relations,
+      relation,
+      filters,
+      false,
+      viewOf(this.#options, ctx),
+    );
     if (isOfRowAlone(where)) return where;
     const name = Object.keys(filters).find((each) => each.includes('.')) ?? 'where';
     const message = `"${name}" concerns rows of other relations; an event stream takes filters on columns of ${relation.name} only`;

@@ -1,13 +1,25 @@
 import { HttpProblem, type RequestContext } from '@portico/transport';
 import { preferences } from '../../core/negotiation.ts';
 import { didYouMean, folded, quote } from '../../core/text.ts';
-import type { Relation } from '../../relations/relation.ts';
+import type { Column, Relation } from '../../relations/relation.ts';
 import { MAX_FAULTS, sizeOfRow } from '../../relations/row-bounds.ts';
-import { type Condition, invalidParameter, type Relations } from '../../relations/rows/conditions.ts';
-import { listedFaults, toldFaults } from '../../relations/rows/faults.ts';
+import {
+  type ColumnGuard,
+  type Condition,
+  invalidParameter,
+  type Relations,
+} from '../../relations/rows/conditions.ts';
+import { faultCode, listedFaults, toldFaults } from '../../relations/rows/faults.ts';
 import { readRowList } from '../../relations/rows/row-lists.ts';
 import type { RowFault, RowFormat, RowKey, RowValues } from '../../relations/rows/rows.ts';
-import { type PutRule, type Upsert, type UpsertRule, uniqueOf } from '../../relations/rows/writes.ts';
+import {
+  type PutColumns,
+  type PutRule,
+  type Upsert,
+  type UpsertRule,
+  uniqueOf,
+} from '../../relations/rows/writes.ts';
+import type { RelationView } from '../../relations/rules/views.ts';
 import type { WriteCondition } from '../../relations/user.ts';
 import { NEEDS_IF_MATCH, writeCondition } from '../messages.ts';
 
@@ -17,6 +29,8 @@ export interface WriteHead extends Pick<RequestContext, 'headers' | 'query'> {
   readonly caller: string | undefined;
   /** The columns of the row that get their values later; they are null until then. */
   readonly later?: ReadonlySet<string>;
+  /** What the caller may do with the relation; undefined without rules. */
+  readonly view?: RelationView | undefined;
 }
 
 /** Reads requests that write rows of a relation. */
@@ -46,7 +60,7 @@ export class RowRequests {
   }
 
   /** The upsert that `on` asks for; undefined without it. Throws HttpProblem. */
-  upsertRule({ query, headers }: WriteHead): UpsertRule | undefined {
+  upsertRule({ query, headers, view }: WriteHead): UpsertRule | undefined {
     const { relation } = this.format;
     for (const name in query) {
       if (name === 'on') continue;
@@ -60,6 +74,11 @@ export class RowRequests {
       const known = [relation.key, ...relation.unique].map((columns) => columns.join());
       const message = `"on" takes the columns of the key or of a unique of ${relation.name} (${known.join('; ')}), not ${quote(names.join())}`;
       throw invalidParameter('on', message);
+    }
+    const hidden = on.find((column) => view?.readable?.includes(this.format.indexOf(column)) === false);
+    if (hidden !== undefined) {
+      const message = `"on" names "${hidden}", which the caller may not read in rows of ${relation.name}`;
+      throw new HttpProblem(403, 'NOT_ALLOWED', message, { reasons: [{ detail: message, parameter: 'on' }] });
     }
     if (headers['if-match'] !== undefined || headers['if-unmodified-since'] !== undefined) {
       const message =
@@ -90,8 +109,29 @@ export class RowRequests {
   }
 
   /** Reads a new row, and adds its faults. `key` is the key in the path. */
-  row({ caller, later }: WriteHead, given: unknown, at: string, faults: RowFault[], key?: RowKey): RowValues {
-    return this.format.readRow(given, { at, caller, later, faults, ...(key !== undefined && { key }) });
+  row(
+    { caller, later, view }: WriteHead,
+    given: unknown,
+    at: string,
+    faults: RowFault[],
+    key?: RowKey,
+  ): RowValues {
+    return this.format.readRow(given, { at, caller, later, view, faults, ...(key !== undefined && { key }) });
+  }
+
+  /** The columns that a put changes in a row that is there, and those that it must leave as they are. */
+  putColumns({ view }: WriteHead, given: unknown): PutColumns {
+    const { relation } = this.format;
+    if (view === undefined || relation.columns.every(({ rules }) => rules === undefined)) return {};
+    const others = relation.columns.flatMap((column, i) =>
+      relation.key.includes(column.name) ? [] : [{ i, column, isFixed: isFixed(view, column) }],
+    );
+    return {
+      replaced: others.flatMap(({ i, isFixed: fixed }) => (fixed ? [] : [i])),
+      same: others.flatMap(({ i, column, isFixed: fixed }) =>
+        fixed && Object.hasOwn(Object(given) as object, column.name) ? [i] : [],
+      ),
+    };
   }
 
   /** Reads rows to be upserted, with all faults of all of them. Two of them must not be the same row. */
@@ -129,13 +169,13 @@ export class RowRequests {
 
   /** Reads a row to be upserted, and adds its faults. */
   upsert(
-    { caller, later }: WriteHead,
+    { caller, later, view }: WriteHead,
     given: unknown,
     rule: UpsertRule,
     at: string,
     faults: RowFault[],
   ): Upsert {
-    return this.format.readUpsert(given, rule, { at, caller, later, faults });
+    return this.format.readUpsert(given, rule, { at, caller, later, faults, view });
   }
 
   /** A value as a text that is the same for values that are equal. */
@@ -153,6 +193,11 @@ function refuseParameters({ query }: WriteHead): void {
   const [name] = Object.keys(query);
   if (name === undefined) return;
   throw invalidParameter(name, `There is no parameter ${quote(name)} for a write to one row`);
+}
+
+/** Whether a column of a row that is there cannot change. */
+function isFixed(view: RelationView | undefined, column: Column): boolean {
+  return view?.unwritable(column, false) !== undefined;
 }
 
 /** The refusal of a write whose condition the row does not meet. */
@@ -191,7 +236,9 @@ export function tooManyResults(): HttpProblem {
 
 /** The refusal of rows with faults. */
 export function invalidRow(faults: readonly RowFault[]): HttpProblem {
-  return new HttpProblem(400, 'INVALID_ROW', toldFaults(faults), { reasons: listedFaults(faults) });
+  const code = faultCode(faults);
+  const status = code === 'NOT_ALLOWED' ? 403 : 400;
+  return new HttpProblem(status, code, toldFaults(faults), { reasons: listedFaults(faults) });
 }
 
 /** The rows that a deletion by a filter removes, and how many it may. Throws HttpProblem. */
@@ -199,8 +246,9 @@ export function removalOf(
   relations: Relations,
   relation: Relation,
   head: Pick<WriteHead, 'headers' | 'query'>,
+  guard: ColumnGuard | undefined,
 ) {
-  const { where, given, cursor } = readRowList(relations, relation, head.query, false);
+  const { where, given, cursor } = readRowList(relations, relation, head.query, false, guard);
   const other = cursor === undefined ? given.find(([name]) => PAGING.has(name))?.[0] : 'cursor';
   if (other !== undefined) throw invalidParameter(other, `${quote(other)} does not go with a deletion`);
   if (isAny(where)) {

@@ -197,27 +197,28 @@ const OPERATIONS = {
   truncated: 'TRUNCATE',
 } as const;
 
-function sqliteTrigger(
-  name: string,
-  kind: Kind,
-  table: string,
-  { name: relation, columns }: Relation,
-): string {
+function sqliteTrigger(name: string, kind: Kind, table: string, recorded: Relation): string {
+  const { name: relation, columns } = recorded;
   // As on PostgreSQL, the removal of a row comes before what it cascades to.
-  const [when, row] = kind === 'deleted' ? ['BEFORE', 'OLD'] : ['AFTER', 'NEW'];
-  const member = ({ name: column, type }: Column) => {
+  const [when, current] = kind === 'deleted' ? ['BEFORE', 'OLD'] : ['AFTER', 'NEW'];
+  const member = (row: string, { name: column, type }: Column) => {
     const value = `${row}.${identifier(column)}`;
     // Other programs have no function that writes base64.
     if (type.kind === 'bytes') return `iif(${value} IS NULL, NULL, hex(${value}))`;
     return codecOf(type).sqlite.json(value);
   };
-  const members = columns.map((column) => `${textLiteral(column.name)}, ${member(column)}`);
+  const object = (row: string) => {
+    const members = columns.map((column) => `${textLiteral(column.name)}, ${member(row, column)}`);
+    return `json_object(${members.join(', ')})`;
+  };
   const bytes = columns.filter(({ type }) => type.kind === 'bytes').map((column) => column.name);
   const values = [
     textLiteral(relation),
     textLiteral(kind),
     NOW.sqlite,
-    `json_object(${members.join(', ')})`,
+    kind === 'updated' && keepsBefore(recorded)
+      ? `json_array(${object('NEW')}, ${object('OLD')})`
+      : object(current),
     bytes.length === 0 ? 'NULL' : textLiteral(JSON.stringify(bytes)),
   ];
   return `CREATE TRIGGER ${identifier(name)} ${when} ${OPERATIONS[kind]} ON ${identifier(table)} BEGIN
@@ -226,24 +227,44 @@ function sqliteTrigger(
 END`;
 }
 
+/** Whether updates record the row before, too: a rule says that its readers depend on the row. */
+function keepsBefore({ rules }: Relation): boolean {
+  return rules?.read.some((grant) => grant !== 'anyone' && 'where' in grant) === true;
+}
+
 /** The rows that a statement changed are those of its transition table, in the order of the changes. */
-function postgresTrigger(name: string, kind: Kind, table: string): string {
+function postgresTrigger(name: string, kind: Kind, table: string, recorded: Relation): string {
   const rows = { created: 'NEW', updated: 'NEW', deleted: 'OLD', truncated: undefined }[kind];
-  const changed = rows === undefined ? '' : `REFERENCING ${rows} TABLE AS changed `;
+  const former = kind === 'updated' && keepsBefore(recorded) ? 'OLD TABLE AS former ' : '';
+  const changed = rows === undefined ? '' : `REFERENCING ${former}${rows} TABLE AS changed `;
   return `CREATE TRIGGER ${identifier(name)} AFTER ${OPERATIONS[kind]} ON ${identifier(table)} ${changed}FOR EACH STATEMENT EXECUTE FUNCTION ${identifier(functionOf(name))}()`;
 }
 
 /** After TRUNCATE, events start afresh, and readers find that their last event is gone. */
 function createFunction(
   name: string,
-  { name: relation, columns }: Relation,
+  recorded: Relation,
   nameOf: (column: string) => string | undefined = (column) => column,
 ): string {
-  const members = columns.flatMap(({ name: column, type }) => {
+  const { name: relation, columns } = recorded;
+  const object = (row: string, where = '') => {
+    const members = columns.flatMap(({ name: column, type }) => {
+      const stored = nameOf(column);
+      if (stored === undefined) return [];
+      return [`${codecOf(type).postgres.json(`${row}.${identifier(stored)}`)} AS ${identifier(column)}`];
+    });
+    return `(SELECT row_to_json(of) FROM (SELECT ${members.join(', ')}${where}) AS of)`;
+  };
+  const pairs = recorded.key.map((column) => {
     const stored = nameOf(column);
-    if (stored === undefined) return [];
-    return [`${codecOf(type).postgres.json(`changed.${identifier(stored)}`)} AS ${identifier(column)}`];
+    return stored === undefined ? 'false' : `former.${identifier(stored)} = changed.${identifier(stored)}`;
   });
+  const isThere = `former.${identifier(nameOf(recorded.key[0] ?? '') ?? '')} IS NOT NULL`;
+  const updated = `  ELSIF TG_OP = 'UPDATE' THEN
+    INSERT INTO ${events} (relation, type, at, "row")
+    SELECT ${textLiteral(relation)}, 'updated', moment, json_build_array(${object('changed')}, ${object('former', ` WHERE ${isThere}`)})::text
+    FROM changed LEFT JOIN former ON ${pairs.join(' AND ')};
+`;
   return `CREATE OR REPLACE FUNCTION ${identifier(name)}() RETURNS trigger LANGUAGE plpgsql AS $record$
 DECLARE
   moment BIGINT := ${NOW.postgres};
@@ -253,10 +274,10 @@ BEGIN
   ELSIF TG_OP = 'TRUNCATE' THEN
     DELETE FROM ${events};
     INSERT INTO ${events} (relation, type, at, "row") VALUES ('', 'start', moment, '{}');
-  ELSE
+${keepsBefore(recorded) && !pairs.includes('false') ? updated : ''}  ELSE
     INSERT INTO ${events} (relation, type, at, "row")
     SELECT ${textLiteral(relation)}, CASE TG_OP WHEN 'INSERT' THEN 'created' WHEN 'UPDATE' THEN 'updated' ELSE 'deleted' END,
-      moment, (SELECT row_to_json(of) FROM (SELECT ${members.join(', ')}) AS of)::text
+      moment, ${object('changed')}::text
     FROM changed;
   END IF;
   RETURN NULL;

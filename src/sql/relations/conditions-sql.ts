@@ -3,7 +3,7 @@ import type { Column, Relation } from '../../relations/relation.ts';
 import type { Condition } from '../../relations/rows/conditions.ts';
 import type { RowOrder } from '../../relations/rows/orders.ts';
 import { type RowSelection, UnindexedListError } from '../../relations/rows/row-lists.ts';
-import { type Bound, name, type RowDialect } from './row-sql.ts';
+import { type Addition, type Bound, name, type RowDialect } from './row-sql.ts';
 
 /** The last code point of Unicode: no text with a prefix sorts after the prefix followed by it. */
 const LAST_CHARACTER = '\u{10ffff}';
@@ -144,6 +144,15 @@ export class ConditionWriter {
     const where = `${pairs.join(' AND ')} AND ${timely}${inside(this.write(condition, other))}`;
     return `EXISTS (SELECT 1 FROM ${name(relation.table)} AS ${other} WHERE ${where})`;
   }
+}
+
+/** Writes a condition on the rows of a table as a part of a statement, whose parameters it numbers from `nth` on. */
+export function conditionAt(condition: Condition, alias: string, dialect: RowDialect): Addition {
+  return (nth) => {
+    const values: Bound[] = [];
+    conditionShape(condition, dialect, values);
+    return { text: new ConditionWriter(dialect, nth).write(condition, alias), values };
+  };
 }
 
 /** The conditions of which a row must meet each. */

@@ -3,8 +3,8 @@ import type { Column, Relation, Value } from '../../relations/relation.ts';
 import { type Relations, targetOf } from '../../relations/rows/conditions.ts';
 import type { RowOrder } from '../../relations/rows/orders.ts';
 import type { RowSelection } from '../../relations/rows/row-lists.ts';
-import { ConditionWriter, foundBy, type Seek } from './conditions-sql.ts';
-import { name, type RowSql } from './row-sql.ts';
+import { ConditionWriter, conditionShape, foundBy, type Seek } from './conditions-sql.ts';
+import { type Bound, name, type RowSql } from './row-sql.ts';
 
 /** The alias of the listed rows. */
 export const ROW = 'r';
@@ -49,10 +49,25 @@ export interface PageShape extends RowSelection {
 export class PageSql {
   readonly #sql: RowSql;
   readonly #relations: Relations;
+  /** The number of the first parameter of a term with guards. */
+  readonly #firsts = new WeakMap<RowOrder, number>();
 
   constructor(sql: RowSql, relations: Relations) {
     this.#sql = sql;
     this.#relations = relations;
+  }
+
+  /**
+   * The shape of the guards of an order. Appends their values to `values`, which are bound from the parameter `first` on
+   * and come before those of the page.
+   */
+  guardShape(order: readonly RowOrder[], values: Bound[], first = 1): string {
+    const shapes = order.map((term) => {
+      if (term.guards === undefined) return '';
+      this.#firsts.set(term, first + values.length);
+      return term.guards.map((each) => conditionShape(each, this.#sql.dialect, values)).join();
+    });
+    return shapes.some((each) => each !== '') ? shapes.join(';') : '';
   }
 
   /** `writer` numbers the parameters. */
@@ -172,7 +187,10 @@ export class PageSql {
   }
 
   /** The expression of a column of the listed rows, or of one that references lead to. */
-  value({ path, column }: RowOrder): string {
+  value(term: RowOrder): string {
+    const { path, column, guards } = term;
+    const writer = new ConditionWriter(this.#sql.dialect, this.#firsts.get(term) ?? 1);
+    const isSeen: string[] = [];
     let inner = '';
     let alias = ROW;
     let relation: Relation | undefined = this.#sql.relation;
@@ -192,9 +210,13 @@ export class PageSql {
       );
       alias = other;
       relation = target.relation;
+      const guard = guards?.[i];
+      if (guard !== undefined) isSeen.push(writer.write(guard, other));
     }
     const own = `${alias}.${name(column.name)}`;
-    return path.length === 0 ? own : `(SELECT ${own} FROM ${joins.join(' ')} WHERE ${inner})`;
+    return path.length === 0
+      ? own
+      : `(SELECT ${own} FROM ${joins.join(' ')} WHERE ${[inner, ...isSeen].join(' AND ')})`;
   }
 
   /** Whether a row may have no value to be sorted by. */

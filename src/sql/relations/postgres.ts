@@ -25,10 +25,10 @@ import {
   type NewRows,
   type RowEngine,
   type Rows,
+  statementTexts,
   UnitError,
   type UnitStep,
 } from './row-engine.ts';
-import { statementTexts } from './row-lists.ts';
 import { type Bound, type BoundText, name, POSTGRES_ROWS, type RowSql } from './row-sql.ts';
 import { rowStores } from './row-store.ts';
 

@@ -1,3 +1,4 @@
+import { GenerationalCache } from '../../core/generational-cache.ts';
 import type { MaybePromise } from '../../core/scheduler.ts';
 import type { Storage } from '../../relations/codec.ts';
 import type { RowValues } from '../../relations/rows/rows.ts';
@@ -5,6 +6,11 @@ import type { PackedTexts } from '../list-sql.ts';
 import type { Query, Step } from '../stores/sql.ts';
 import type { ListEngine } from './row-lists.ts';
 import type { Bound, BoundText, RowDialect, RowSql } from './row-sql.ts';
+
+/** The texts of statements, bounded in bytes. */
+export function statementTexts(): GenerationalCache<string> {
+  return new GenerationalCache(4 * 1024 * 1024);
+}
 
 /** Rows of a statement, as arrays of columns. */
 export type Rows = readonly (readonly unknown[])[];

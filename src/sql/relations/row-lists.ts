@@ -1,4 +1,4 @@
-import { GenerationalCache } from '../../core/generational-cache.ts';
+import type { GenerationalCache } from '../../core/generational-cache.ts';
 import { type MaybePromise, whenReady } from '../../core/scheduler.ts';
 import { maxBytesOf, SMALL } from '../../relations/codecs.ts';
 import type { Column, Relation, Value } from '../../relations/relation.ts';
@@ -12,6 +12,8 @@ import {
   type RowPageRequest,
   UnindexedListError,
 } from '../../relations/rows/row-lists.ts';
+import type { RowKey } from '../../relations/rows/rows.ts';
+import { ALL, allOf } from '../../relations/rules/rule-trees.ts';
 import { nestedRows, type Selection } from '../../relations/selections/selection.ts';
 import { SelectionSql } from '../selections/level-sql.ts';
 import { jsonOf, type Member, memberOf, PAGE_BYTES, type PagePlan } from '../selections/levels.ts';
@@ -54,11 +56,6 @@ export interface ListEngine {
   levels(plan: PagePlan, isLong: boolean): MaybePromise<RowPage>;
 }
 
-/** The texts of statements, bounded in bytes. */
-export function statementTexts(): GenerationalCache<string> {
-  return new GenerationalCache(4 * 1024 * 1024);
-}
-
 /** How many entries of an index a count looks at. */
 const MAX_COUNTED = 10_000_000;
 /** How many rows a count looks at to find those that meet a condition. */
@@ -91,6 +88,8 @@ interface List extends RowListShape {
   /** The shape of the conditions and of the order, and the values of the conditions. */
   readonly shape: string;
   readonly values: readonly Bound[];
+  /** Those of the order, which come first. */
+  readonly guardValues: readonly Bound[];
   /** The statements of walks, by direction and nulls of the cursor. */
   readonly walks: Map<string, string>;
 }
@@ -133,6 +132,8 @@ export class RowListSql implements RowLists {
     const { columns } = this.#sql.relation;
     const { dialect } = this.#engine;
     if (shape.selection !== undefined) return this.#nestedList(shape, shape.selection);
+    const guardValues: Bound[] = [];
+    const guards = this.#pages.guardShape(order, guardValues);
     const shown = fields ?? columns.map((_, i) => i);
     const maxBytes = sum(shown.map((i) => maxBytesOf((columns[i] as Column).type)));
     const packed = this.#packed(shape, shown, maxBytes);
@@ -165,8 +166,9 @@ export class RowListSql implements RowLists {
         wide.length === 0
           ? undefined
           : wide.map(({ column, value }) => dialect.size(value, column.type)).join(' + '),
-      shape: `${orderShape(order)} ${shown.join()} ${conditionShape(where, dialect, values)}`,
+      shape: `${orderShape(order)} ${shown.join()} ${guards}${conditionShape(where, dialect, values)}`,
       values,
+      guardValues,
       walks: new Map(),
     };
     this.#lists.set(shape, list);
@@ -180,6 +182,8 @@ export class RowListSql implements RowLists {
     for (const { rows } of nestedRows(selection)) requireIndexes(rows.where);
     const { pieces, isShort, maxBytes, bytes, ...rows } = this.#selections.rows(selection);
     const selected = [...rows.selected];
+    const guardValues: Bound[] = [];
+    this.#pages.guardShape(order, guardValues);
     const keys = order.map((term) => {
       const { type } = term.column;
       return { at: selected.push(dialect.storage(type).select(this.#pages.value(term))) - 1, type };
@@ -199,6 +203,7 @@ export class RowListSql implements RowLists {
       wideBytes: bytes,
       shape: `${orderShape(order)} ${selected.join()} ${conditionShape(where, dialect, values)}`,
       values,
+      guardValues,
       walks: new Map(),
     };
     this.#lists.set(shape, list);
@@ -273,7 +278,7 @@ export class RowListSql implements RowLists {
     return this.#engine.levels({ sizes, rows, limit, backwards, keys, pieces }, isLong || !isShort);
   }
 
-  read(key: readonly Value[], selection: Selection): MaybePromise<string | undefined> {
+  read(key: RowKey, selection: Selection, where: Condition = ALL): MaybePromise<string | undefined> {
     const { columns } = this.#sql.relation;
     const all = this.#sql.relation.key.map((name, i): Condition => {
       const column = columns[this.#sql.indexOf(name)];
@@ -281,7 +286,7 @@ export class RowListSql implements RowLists {
       if (column === undefined || value === null || value === undefined) return { is: 'or', all: [] };
       return { is: 'eq', column, value };
     });
-    const shape: RowListShape = { where: { is: 'and', all }, order: [], fields: undefined, selection };
+    const shape: RowListShape = { where: allOf(...all, where), order: [], fields: undefined, selection };
     const page = this.page({ shape, limit: 1, next: undefined, backwards: false });
     return whenReady(page, ({ json, count }) => (count === 0 ? undefined : json));
   }
@@ -305,11 +310,11 @@ export class RowListSql implements RowLists {
     how: { seek: Seek | undefined; selected: string; isWide: boolean; limit: number },
   ): BoundText {
     const { dialect } = this.#engine;
-    const { where, order } = list;
+    const { where, order, guardValues } = list;
     const { seek, selected, isWide } = how;
     const isNull = next?.map((value) => value === null);
     const position = `${Number(backwards)}${Number(isWide)}${selected === list.selected ? '' : 's'}${isNull?.map(Number).join('') ?? ''}`;
-    const values: Bound[] = [];
+    const values: Bound[] = [...guardValues];
     let text = seek === undefined ? list.walks.get(position) : undefined;
     if (seek === undefined) values.push(...list.values);
     if (text === undefined) {
@@ -318,7 +323,8 @@ export class RowListSql implements RowLists {
       const rested = seek === undefined ? '' : conditionShape(rest, dialect, values);
       const shape = ['page', this.#sql.table, position, found, rested, list.shape].join(' ');
       text = this.cached(shape, () => {
-        const page = this.#pages.write({ where: rest, order, selected, isNull, backwards, seek, isWide });
+        const how = { where: rest, order, selected, isNull, backwards, seek, isWide };
+        const page = this.#pages.write(how, new ConditionWriter(dialect, 1 + guardValues.length));
         if (!list.isPacked || selected !== list.selected) return page;
         const keys = selected.endsWith(' AS k') ? `, ${joinedRows('k')}` : '';
         return `SELECT ${joinedRows('j')}, count(*)${keys} FROM (${page}) AS page`;

@@ -18,6 +18,21 @@ export interface BoundText {
   readonly values: readonly Bound[];
 }
 
+/** A further condition of a statement, whose parameters it numbers from `nth` on. */
+export type Addition = (nth: number) => BoundText;
+
+/** A statement with a further condition before its RETURNING, if it has one. */
+function withAddition(
+  text: string,
+  values: readonly Bound[],
+  also: Addition | undefined,
+  rest = '',
+): BoundText {
+  if (also === undefined) return { text: `${text}${rest}`, values };
+  const added = also(values.length + 1);
+  return { text: `${text} AND ${added.text}${rest}`, values: [...values, ...added.values] };
+}
+
 /** The parts of a statement that reads rows as texts. */
 interface TextPage {
   readonly text: string;
@@ -189,6 +204,8 @@ interface OnConflict {
   readonly merged: readonly number[] | undefined;
   /** Whether only a row with the same key changes. */
   readonly sameKey: boolean;
+  /** A condition on the row that is there, without which it does not change. */
+  readonly also?: Addition | undefined;
 }
 
 /** Builds the statements on the rows of a relation. Texts that depend on the relation alone are built once. */
@@ -225,7 +242,7 @@ export class RowSql {
       this.version,
     ].join(', ');
     this.#readText = `SELECT ${this.selected} FROM ${this.table} WHERE ${this.#isKey(1)}`;
-    this.#removeText = `DELETE FROM ${this.table} WHERE ${this.#isMeant()} RETURNING ${this.version}`;
+    this.#removeText = `DELETE FROM ${this.table} WHERE ${this.#isMeant()}`;
   }
 
   typeOf(column: string): ColumnType {
@@ -298,8 +315,8 @@ export class RowSql {
     return { values, version: Number(stored[columns.length]) };
   }
 
-  read(key: readonly Given[]): BoundText {
-    return { text: this.#readText, values: this.#keyValues(key) };
+  read(key: readonly Given[], also?: Addition): BoundText {
+    return withAddition(this.#readText, this.#keyValues(key), also);
   }
 
   /** The indexes of the columns that an insert of this row names. */
@@ -316,14 +333,12 @@ export class RowSql {
     const parameters = inserted.map((i) => this.parameterAt(values.push(this.bindAt(i, row[i])), i));
     parameters.push(dialect.parameter(values.push(version), 'bigint'));
     const otherwise = conflict === undefined ? '' : this.#onConflict(conflict);
-    return {
-      text: `INSERT INTO ${table} (${names.join(', ')}) ${dialect.overriding} VALUES (${parameters.join(', ')})${otherwise} RETURNING ${this.selected}`,
-      values,
-    };
+    const text = `INSERT INTO ${table} (${names.join(', ')}) ${dialect.overriding} VALUES (${parameters.join(', ')})${otherwise}`;
+    return withAddition(text, values, conflict?.also, ` RETURNING ${this.selected}`);
   }
 
   /** A changed row gets a version above the given one, which tells it from a new row. */
-  #onConflict({ columns, merged, sameKey }: OnConflict): string {
+  #onConflict({ columns, merged, sameKey, also }: OnConflict): string {
     const { dialect, table, version } = this;
     const target = columns.map((column) => {
       const type = this.typeOf(column);
@@ -334,13 +349,17 @@ export class RowSql {
     const sets = merged.map((i) => `${this.nameAt(i)} = excluded.${this.nameAt(i)}`);
     sets.push(`${version} = ${dialect.greatest(`${table}.${version}`, `excluded.${version}`)} + 1`);
     const same = this.relation.key.map((column) => `${table}.${name(column)} = excluded.${name(column)}`);
-    return `${where} UPDATE SET ${sets.join(', ')}${sameKey ? ` WHERE ${same.join(' AND ')}` : ''}`;
+    const when = sameKey ? same.join(' AND ') : '1 = 1';
+    return `${where} UPDATE SET ${sets.join(', ')}${sameKey || also !== undefined ? ` WHERE ${when}` : ''}`;
   }
 
   /** The row with these values of a unique; undefined if one of the values is null. */
-  find(columns: readonly string[], values: readonly Given[]): BoundText | undefined {
+  find(columns: readonly string[], values: readonly Given[], also?: Addition): BoundText | undefined {
     const found = this.#equal(columns, values);
-    return found && { ...found, text: `SELECT ${this.selected} FROM ${this.table} WHERE ${found.text}` };
+    return (
+      found &&
+      withAddition(`SELECT ${this.selected} FROM ${this.table} WHERE ${found.text}`, found.values, also)
+    );
   }
 
   /** The quoted name of a column. */
@@ -373,8 +392,9 @@ export class RowSql {
   }
 
   /** Removes a row that meets a condition; returns a row if it did. */
-  remove(key: readonly Given[], condition: readonly Bound[]): BoundText {
-    return { text: this.#removeText, values: [...this.#keyValues(key), ...condition] };
+  remove(key: readonly Given[], condition: readonly Bound[], also?: Addition): BoundText {
+    const values = [...this.#keyValues(key), ...condition];
+    return withAddition(this.#removeText, values, also, ` RETURNING ${this.version}`);
   }
 
   /** Changes columns of a row that meets a condition; returns the row. */
@@ -383,6 +403,7 @@ export class RowSql {
     patch: Iterable<readonly [index: number, value: Given]>,
     condition: readonly Bound[],
     version: number,
+    also?: Addition,
   ): BoundText {
     const { columns } = this.relation;
     const values: Bound[] = [...this.#keyValues(key), ...condition, version];
@@ -394,10 +415,8 @@ export class RowSql {
       return `${name(column.name)} = ${this.parameter(nth, column.type)}`;
     });
     sets.push(`${this.version} = ${this.dialect.greatest(`${this.version} + 1`, now)}`);
-    return {
-      text: `UPDATE ${this.table} SET ${sets.join(', ')} WHERE ${this.#isMeant()} RETURNING ${this.selected}`,
-      values,
-    };
+    const text = `UPDATE ${this.table} SET ${sets.join(', ')} WHERE ${this.#isMeant()}`;
+    return withAddition(text, values, also, ` RETURNING ${this.selected}`);
   }
 
   /**
@@ -421,9 +440,15 @@ export class RowSql {
   }
 
   /** Whether a row has these values of columns; undefined if one of the values is null. */
-  has(columns: readonly string[], values: readonly Given[]): BoundText | undefined {
+  has(columns: readonly string[], values: readonly Given[], also?: Addition): BoundText | undefined {
     const found = this.#equal(columns, values);
-    return found && exists(this.table, found);
+    return found && exists(this.table, withAddition(found.text, found.values, also));
+  }
+
+  /** Whether the row with a key meets a condition. */
+  meets(key: readonly Given[], also: Addition): BoundText {
+    const { text, values } = withAddition(this.#isKey(1), this.#keyValues(key), also);
+    return exists(this.table, { text, values });
   }
 
   /** The condition that columns have values, which are bound from the nth on; undefined with a null. */

@@ -18,12 +18,17 @@ import {
   type RowValues,
   TooManyRowsError,
 } from '../../relations/rows/rows.ts';
-import type { PutRule, RowTransactions, StoredRow } from '../../relations/rows/writes.ts';
+import type { PutRule, StoredRow } from '../../relations/rows/writes.ts';
+import { allOf } from '../../relations/rules/rule-trees.ts';
+import type { RowView } from '../../relations/rules/views.ts';
 import type { RowAggregates } from '../../relations/selections/aggregates.ts';
 import type { IdempotencyKey, WriteCondition } from '../../relations/user.ts';
 import type { DatabaseUserStore } from '../../relations/user-stores.ts';
 import { storedKey } from '../inbox-sql.ts';
 import type { UserIndexOptions } from '../list-sql.ts';
+import { notAllowed } from '../rules/rule-refusals.ts';
+import { anyRow } from '../rules/ruled-writes.ts';
+import { keptFromRemoval, ViewedRows } from '../rules/viewed-rows.ts';
 import { AggregateSql } from '../selections/aggregate-sql.ts';
 import { USER_QUERIES } from '../stores/user-queries.ts';
 import { comparable } from './row-checks.ts';
@@ -86,7 +91,9 @@ class RelationRows implements RowStore {
   readonly exports: RowExports;
   readonly aggregates: RowAggregates;
   readonly #imports: RowImports;
-  readonly transactions: RowTransactions;
+  readonly transactions: RowUnits;
+  readonly #relations: Relations;
+  readonly #viewed = new WeakMap<RowView, RowStore>();
   readonly #engine: RowEngine;
   readonly #all: ReadonlyMap<string, RelationRows>;
   /** The columns that a put replaces: all but the key. */
@@ -95,7 +102,7 @@ class RelationRows implements RowStore {
   constructor(
     relation: Relation,
     engine: RowEngine,
-    transactions: RowTransactions,
+    transactions: RowUnits,
     relations: Relations,
     all: ReadonlyMap<string, RelationRows>,
   ) {
@@ -107,9 +114,33 @@ class RelationRows implements RowStore {
     this.aggregates = new AggregateSql(this.sql, engine, this.lists);
     this.#imports = new RowImports({ sql: this.sql, target: (to) => all.get(to)?.sql }, engine);
     this.transactions = transactions;
+    this.#relations = relations;
     this.#engine = engine;
     this.#all = all;
     this.#replaced = relation.columns.flatMap(({ name }, i) => (relation.key.includes(name) ? [] : [i]));
+  }
+
+  as(view: RowView | undefined): RowStore {
+    if (view === undefined) return this;
+    const known = this.#viewed.get(view);
+    if (known !== undefined) return known;
+    const made = new ViewedRows(
+      {
+        rows: this,
+        sql: this.sql,
+        engine: this.#engine,
+        transactions: this.transactions.as(view),
+        relationOf: (name) => this.#relations.get(name),
+        removeAll: (where, max, may) => this.#removeAll(allOf(where, may), max, keptFromRemoval(where, may)),
+      },
+      view,
+    );
+    this.#viewed.set(view, made);
+    return made;
+  }
+
+  shows(rows: readonly RowValues[]): readonly boolean[] {
+    return rows.map(() => true);
   }
 
   read(key: RowKey): MaybePromise<StoredRow | undefined> {
@@ -210,15 +241,22 @@ class RelationRows implements RowStore {
     return this.#imports.begin(key);
   }
 
-  async removeAll(where: Condition, max: number): Promise<number> {
+  removeAll(where: Condition, max: number): Promise<number> {
+    return this.#removeAll(where, max, undefined);
+  }
+
+  /** Removes the rows that meet a condition, unless one of them is kept. */
+  async #removeAll(where: Condition, max: number, kept: Condition | undefined): Promise<number> {
     // One more than allowed, to see whether there are more.
     const statement = await this.lists.removal(where, max + 1);
+    const check = kept === undefined ? [] : [{ ...anyRow(this.sql, kept), most: 0 }];
     for (let attempt = 0; ; attempt++) {
       try {
-        const [rows = []] = await this.#engine.unit([{ ...statement, most: max }]);
-        return rows.length;
+        const results = await this.#engine.unit([...check, { ...statement, most: max }]);
+        return results.at(-1)?.length ?? 0;
       } catch (error) {
         if (!(error instanceof UnitError)) throw error;
+        if (error.fault === 'many' && error.step < check.length) throw notAllowed(0);
         if (error.fault === 'many') throw new TooManyRowsError(max);
         if (!this.#engine.isConflict(error.cause)) throw error.cause ?? error;
         const [first, ...others] = (await this.lists.referrersOf(where)).map(referencedBy);

@@ -9,11 +9,21 @@ import {
   WriteRefusedError,
   type WritesOnceOutcome,
 } from '../../relations/rows/writes.ts';
+import type { RowView } from '../../relations/rules/views.ts';
 import type { IdempotencyKey } from '../../relations/user.ts';
 import { storedKey } from '../inbox-sql.ts';
+import { notAllowed, type ReadRows, ruleRefusal } from '../rules/rule-refusals.ts';
+import {
+  additionOf,
+  afterWrite,
+  foundOrInserted,
+  InsertedValue,
+  type RuledWrite,
+  ruledWrite,
+} from '../rules/ruled-writes.ts';
 import { USER_QUERIES } from '../stores/user-queries.ts';
 import { EarlierColumn, type Rows, type UnitEngine, UnitError, type UnitStep } from './row-engine.ts';
-import type { BoundText, RowSql } from './row-sql.ts';
+import type { Addition, BoundText, RowSql } from './row-sql.ts';
 
 /** A relation as transactions need it. */
 interface WrittenRelation {
@@ -25,9 +35,12 @@ interface WrittenRelation {
 interface PlannedWrite {
   readonly write: RowWrite;
   readonly sql: RowSql;
+  readonly rules: RuledWrite | undefined;
   readonly first: number;
   /** The statement that returns its row. */
   readonly main: number;
+  /** The statement that asks whether the row is one that the caller may store, if there is one. */
+  readonly check: number | undefined;
   /** The statement behind its last. */
   readonly end: number;
 }
@@ -37,6 +50,8 @@ interface Plan {
   readonly steps: readonly UnitStep[];
   readonly writes: readonly PlannedWrite[];
 }
+
+type PlannedStep = BoundText & Pick<UnitStep, 'least'>;
 
 /** A question about a row that was refused. */
 interface Check {
@@ -53,10 +68,18 @@ const RETRIES = 3;
 export class RowUnits implements RowTransactions {
   readonly #engine: UnitEngine;
   readonly #all: ReadonlyMap<string, WrittenRelation>;
+  /** What the caller may do; undefined without rules. */
+  readonly #view: RowView | undefined;
 
-  constructor(engine: UnitEngine, all: ReadonlyMap<string, WrittenRelation>) {
+  constructor(engine: UnitEngine, all: ReadonlyMap<string, WrittenRelation>, view?: RowView) {
     this.#engine = engine;
     this.#all = all;
+    this.#view = view;
+  }
+
+  /** Transactions in which a caller writes what it may. */
+  as(view: RowView): RowUnits {
+    return new RowUnits(this.#engine, this.#all, view);
   }
 
   write(writes: readonly RowWrite[]): Promise<readonly WriteOutcome[]> {
@@ -98,7 +121,9 @@ export class RowUnits implements RowTransactions {
       // The digest has no space, and the results follow it.
       const text = String(kept[0]);
       const end = text.indexOf(' ');
-      if (text.slice(0, end) !== given.fingerprint) return { is: 'reused' };
+      // A create without rules keeps no results.
+      const isKept = text[end + 1] === '[';
+      if (!isKept || text.slice(0, end) !== given.fingerprint) return { is: 'reused' };
       return { is: 'created', outcomes: outcomesOf(plan, readResults(text.slice(end + 1)), Number(kept[1])) };
     });
   }
@@ -107,14 +132,18 @@ export class RowUnits implements RowTransactions {
   #plan(writes: readonly RowWrite[], offset: number, version: number): Plan {
     const steps: UnitStep[] = [];
     const planned: PlannedWrite[] = [];
-    for (const write of writes) {
+    for (const [nth, write] of writes.entries()) {
       const { sql } = this.#relation(write.relation);
+      const rules = ruledWrite(this.#view, sql, write, (name) => this.#all.get(name)?.relation);
       const first = offset + steps.length;
-      for (const each of this.#statements(sql, write, version)) {
-        steps.push({ ...each, values: valuesOf(planned, each) });
-      }
+      const own: readonly PlannedStep[] = this.#statements(sql, write, { version, nth, rules });
+      const after = rules && afterWrite(sql, write, rules, { nth, version });
+      const all = after === undefined ? own : [...own, { ...after, least: 1 }];
+      const check = after === undefined ? undefined : first + own.length;
       const isFound = write.is === 'upsert' && write.merged === undefined;
-      planned.push({ write, sql, first, main: isFound ? first + 1 : first, end: offset + steps.length });
+      const main = isFound ? first + 1 : first;
+      planned.push({ write, sql, rules, first, main, check, end: first + all.length });
+      for (const each of all) steps.push({ ...each, values: valuesOf(planned, each) });
     }
     return { steps, writes: planned };
   }
@@ -128,41 +157,56 @@ export class RowUnits implements RowTransactions {
   #statements(
     sql: RowSql,
     write: RowWrite,
-    version: number,
-  ): readonly (BoundText & Pick<UnitStep, 'least'>)[] {
+    { version, nth, rules }: { version: number; nth: number; rules: RuledWrite | undefined },
+  ): readonly PlannedStep[] {
+    const also = additionOf(sql, rules?.before);
     const numbered = (row: readonly Given[]) => (sql.givesSerial(row) ? this.#engine.afterGiven(sql) : []);
     switch (write.is) {
       case 'create':
         return [{ ...sql.insert(write.row, version), least: 1 }, ...numbered(write.row)];
       case 'upsert': {
         const { row, on, merged, givesKey } = write;
-        const insert = sql.insert(row, version, { columns: on, merged, sameKey: givesKey });
+        const insert = sql.insert(row, version, {
+          columns: on,
+          merged,
+          sameKey: givesKey,
+          ...(merged !== undefined && { also }),
+        });
         if (merged !== undefined) return [{ ...insert, least: 1 }, ...numbered(row)];
-        const find = sql.find(on, columnsOf(sql, row, on));
+        const isSeen = rules && foundOrInserted(sql, rules.found, nth);
+        const find = sql.find(on, columnsOf(sql, row, on), isSeen);
         if (find === undefined) throw new Error('An upsert has all values of its unique');
         return [insert, { ...find, least: 1 }, ...numbered(row)];
       }
       case 'change': {
         const { key, patch, condition } = write;
-        return [{ ...sql.update(key, patch, sql.conditionValues(condition), version), least: 1 }];
+        return [{ ...sql.update(key, patch, sql.conditionValues(condition), version, also), least: 1 }];
       }
       case 'put': {
         const { row, rule } = write;
         const { key, columns } = sql.relation;
-        const replaced = columns.flatMap(({ name }, i) => (key.includes(name) ? [] : [i]));
+        const replaced = write.replaced ?? columns.flatMap(({ name }, i) => (key.includes(name) ? [] : [i]));
         if (rule.creates) {
           const merged = rule.replaces ? replaced : undefined;
           return [
-            { ...sql.insert(row, version, { columns: key, merged, sameKey: false }), least: 1 },
+            {
+              ...sql.insert(row, version, {
+                columns: key,
+                merged,
+                sameKey: false,
+                ...(merged !== undefined && { also }),
+              }),
+              least: 1,
+            },
             ...numbered(row),
           ];
         }
         const patch = replaced.map((i) => [i, row[i] ?? null] as const);
         const condition = sql.conditionValues(rule.condition);
-        return [{ ...sql.update(columnsOf(sql, row, key), patch, condition, version), least: 1 }];
+        return [{ ...sql.update(columnsOf(sql, row, key), patch, condition, version, also), least: 1 }];
       }
       case 'remove':
-        return [{ ...sql.remove(write.key, sql.conditionValues(write.condition)), least: 1 }];
+        return [{ ...sql.remove(write.key, sql.conditionValues(write.condition), also), least: 1 }];
     }
   }
 
@@ -198,32 +242,37 @@ export class RowUnits implements RowTransactions {
     const failed = planned[nth];
     if (fault === 'large') return { write: new WriteRefusedError(Math.max(0, nth), 'large') };
     if (failed === undefined) return { isLasting: true };
-    const { write, sql, first } = failed;
+    const { write, sql, first, rules } = failed;
     const isConflict = fault === 'engine' && this.#engine.isConflict(cause);
     if (fault === 'engine' && !isConflict) {
       const isUnfit = this.#engine.isUnfit(cause) && usesEarlier(write);
       return isUnfit ? { write: new WriteRefusedError(nth, 'unfit', cause) } : { isLasting: true };
     }
-    if (write.is === 'upsert' && !isConflict) {
+    if (rules === undefined && write.is === 'upsert' && !isConflict) {
       const conflict = { code: 'TAKEN', row: nth, columns: write.on } as const;
       return write.merged === undefined ? {} : { write: new RowsRefusedError([conflict]) };
     }
     const before = steps.slice(0, first);
+    const read = (reads: readonly BoundText[]) => this.#trial(before, planned, reads);
     const key = keyOf(sql, write);
-    const look = key === undefined ? [] : [sql.read(key)];
-    const results = await this.#trial(before, planned, look);
+    const results = await read(key === undefined ? [] : [sql.read(key)]);
     if (results === undefined) return {};
     const [stored] = results[first] ?? [];
-    if (!isConflict)
+    if (rules === undefined && !isConflict)
       return { write: new WriteRefusedError(nth, stored === undefined ? 'missing' : 'refused') };
+    const row = stored && sql.row(stored);
+    const isCheck = step - offset === failed.check;
+    const refused =
+      rules && (await ruleRefusal(failed, rules, { nth, isCheck, isConflict, read: reading(read, first) }));
+    if (refused !== undefined) return refused;
     const isNull = (value: Given | undefined) => {
       if (!(value instanceof EarlierValue)) return value === null || value === undefined;
       const found = results[planned[value.write]?.main ?? -1]?.[0]?.[value.column];
       return found === null || found === undefined;
     };
-    const checks = this.#checks(sql, write, stored && sql.row(stored).values, { nth, isNull });
+    const checks = this.#checks(sql, write, row?.values, { nth, isNull });
     const asked = checks.flatMap(({ statement }) => (statement === undefined ? [] : [statement]));
-    const answers = asked.length === 0 ? [] : await this.#trial(before, planned, asked);
+    const answers = asked.length === 0 ? [] : await read(asked);
     if (answers === undefined) return {};
     let next = first;
     const found = checks.flatMap(({ statement, isThere, conflict }) => {
@@ -232,6 +281,7 @@ export class RowUnits implements RowTransactions {
     });
     const [one, ...others] = found;
     if (one !== undefined) return { write: new RowsRefusedError([one, ...others]) };
+    if (isCheck) return { write: notAllowed(nth) };
     if (write.is !== 'remove') return {};
     return { write: new RowsRefusedError([{ code: 'REFERENCED', row: nth, by: undefined }]) };
   }
@@ -283,11 +333,30 @@ export class RowUnits implements RowTransactions {
         if (values.includes(null)) return [];
         const isItself =
           to === relation.name && String(values) === String(columnsOf(sql, row, targetColumns));
-        const statement = this.#relation(to).sql.has(targetColumns, values);
+        const target = this.#relation(to);
+        const isKept = stored !== undefined && String(columnsOf(sql, stored, columns)) === String(values);
+        const isSeen = isKept ? undefined : this.#found(sql, target, row, columns);
+        const statement = target.sql.has(targetColumns, values, isSeen);
         const conflict = { code: 'REFERENCE_MISSING', row: nth, columns, to } as const;
         return isItself ? [] : [{ statement, isThere: false, conflict }];
       }),
     ];
+  }
+
+  /** The condition on a referenced row that the caller may read it; undefined if that does not matter. */
+  #found(
+    sql: RowSql,
+    target: WrittenRelation,
+    row: readonly Given[],
+    columns: readonly string[],
+  ): Addition | undefined {
+    if (this.#view === undefined) return undefined;
+    const { set } = this.#view.of(sql.relation);
+    const isOwn = columns.some((column) => {
+      const index = sql.indexOf(column);
+      return set.has(index) || row[index] instanceof EarlierValue;
+    });
+    return isOwn ? undefined : additionOf(target.sql, this.#view.of(target.relation).found);
   }
 
   /** The relations that may forbid a removal. */
@@ -298,7 +367,17 @@ export class RowUnits implements RowTransactions {
       if (reference?.onDelete !== 'restrict') return [];
       const values = reference.targetColumns.map((column) => key[sql.relation.key.indexOf(column)] ?? null);
       const conflict = { code: 'REFERENCED', row: nth, by } as const;
-      return [{ statement: other.sql.has(reference.columns, values), isThere: true, conflict }];
+      return [
+        {
+          statement: other.sql.has(
+            reference.columns,
+            values,
+            additionOf(other.sql, this.#view?.of(other.relation).found),
+          ),
+          isThere: true,
+          conflict,
+        },
+      ];
     });
   }
 }
@@ -309,12 +388,24 @@ function valuesOf(planned: readonly PlannedWrite[], { values }: BoundText): Unit
     if (!(value instanceof EarlierValue)) return value;
     const write = planned[value.write];
     if (write === undefined) throw new Error(`There is no earlier write ${value.write}`);
-    return new EarlierColumn(write.main, value.column, write.sql.storageAt(value.column));
+    const step = value instanceof InsertedValue ? write.first : write.main;
+    return new EarlierColumn(step, value.column, write.sql.storageAt(value.column));
   });
 }
 
 function columnsOf(sql: RowSql, row: readonly Given[], columns: readonly string[]): readonly Given[] {
   return columns.map((column) => row[sql.indexOf(column)] ?? null);
+}
+
+/** Reads whether statements have rows, and the first row of each. */
+function reading(
+  read: (reads: readonly BoundText[]) => Promise<readonly Rows[] | undefined>,
+  first: number,
+): ReadRows {
+  return async (statements) => {
+    const results = await read(statements);
+    return results && statements.map((_, i) => results[first + i]?.[0]);
+  };
 }
 
 /** The key of the row that a write needs; undefined if it needs none. */
@@ -340,7 +431,7 @@ function outcomesOf({ writes }: Plan, results: readonly Rows[], version: number)
     if (stored === undefined) throw new Error('A write returned no row');
     const row = sql.row(stored);
     if (write.is === 'create') return { is: 'created', row };
-    if (write.is === 'change') return { is: 'changed', row };
+    if (write.is === 'change' || (write.is === 'put' && !write.rule.creates)) return { is: 'changed', row };
     // An insert that changes the row that is there gives it a higher version than a new one.
     if (main === first) return { is: row.version === version ? 'created' : 'changed', row };
     return { is: (results[first] ?? []).length > 0 ? 'created' : 'found', row };

@@ -23,10 +23,10 @@ import {
   type NewRows,
   type RowEngine,
   type Rows,
+  statementTexts,
   UnitError,
   type UnitStep,
 } from './row-engine.ts';
-import { statementTexts } from './row-lists.ts';
 import { type BoundText, name, type RowSql, SQLITE_ROWS } from './row-sql.ts';
 import { rowStores } from './row-store.ts';
 

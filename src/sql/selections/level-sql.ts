@@ -162,8 +162,10 @@ export class SelectionSql {
     const dialect = this.#dialect;
     const pages = this.#pagesOf(relation);
     const keys = this.#keys(links);
-    const writer = new ConditionWriter(dialect, keys.values.length + 1);
     const values: Bound[] = [];
+    const first = keys.values.length + 1;
+    if (!link.isReference) pages.guardShape(order, values, first);
+    const writer = new ConditionWriter(dialect, first + values.length);
     conditionShape(where, dialect, values);
     const pairs = this.#pairs(rows);
     const isNull = after?.map((value) => value === null);

@@ -284,22 +284,114 @@ export class Model {
     return before === undefined ? rows.slice(0, limit) : rows.slice(Math.max(0, rows.length - limit));
   }
 
-  /** Whether a row meets a tree. A comparison with null is false, and `not` is the opposite of that. */
-  holds(name: string, row: ModelRow, tree: Tree): boolean {
+  /** A new row as it would be stored; `serial` is the number that it would have. */
+  rowOf(name: string, body: Body, serial: number): ModelRow {
+    const { columns } = this.relation(name);
+    return Object.fromEntries(
+      columns.map((column) => {
+        const isGiven = column.type.kind !== 'serial' || body[column.name] !== undefined;
+        return [column.name, isGiven ? newValue(column, body[column.name]) : serial];
+      }),
+    );
+  }
+
+  /** The rows to which the references of a row lead, by the reference. */
+  referred(name: string, row: ModelRow) {
+    return this.relation(name).references.map((reference) => ({
+      reference,
+      found: this.#referred(reference, row),
+    }));
+  }
+
+  /**
+   * Whether a row meets the tree of a rule, in which `{ caller: '/sub' }` stands for a claim; undefined if a missing claim
+   * decides.
+   */
+  decides(name: string, row: ModelRow, tree: Tree, claims: Body): boolean | undefined {
+    return all(
+      Object.entries(tree).map(([member, given]) => {
+        const relation = this.relation(name);
+        if (member === 'and')
+          return all((given as Tree[]).map((each) => this.decides(name, row, each, claims)));
+        if (member === 'or')
+          return any((given as Tree[]).map((each) => this.decides(name, row, each, claims)));
+        if (member === 'not') return opposite(this.decides(name, row, given as Tree, claims));
+        const column = relation.columns.find((each) => each.name === member);
+        if (column !== undefined) return comparesClaims(column, row[member] ?? null, given, claims);
+        const reference = relation.references.find((each) => each.name === member);
+        if (reference !== undefined) {
+          const found = this.#referred(reference, row);
+          return this.#some(reference.to, found === undefined ? [] : [found], given as Tree, claims);
+        }
+        const inverse = relation.inverses.find((each) => each.name === member);
+        if (inverse === undefined) throw new Error(`No member ${member} in ${name}`);
+        const rows = this.#referring(name, row)
+          .filter((each) => each.other === inverse.relation && each.reference.name === inverse.reference)
+          .map(({ found }) => found);
+        return all(
+          Object.entries(given as Tree).map(([quantifier, inside]) => {
+            if (quantifier === 'some') return this.#some(inverse.relation, rows, inside as Tree, claims);
+            if (quantifier === 'none')
+              return opposite(this.#some(inverse.relation, rows, inside as Tree, claims));
+            return opposite(this.#some(inverse.relation, rows, { not: inside } as Tree, claims));
+          }),
+        );
+      }),
+    );
+  }
+
+  #some(name: string, rows: readonly ModelRow[], tree: Tree, claims: Body): boolean | undefined {
+    if (rows.some((row) => this.decides(name, row, tree, claims) === true)) return true;
+    return this.#lacks(name, tree, claims) ? undefined : false;
+  }
+
+  /** Whether a claim in a tree is missing. */
+  #lacks(name: string, tree: Tree, claims: Body): boolean {
+    return Object.entries(tree).some(([member, given]): boolean => {
+      const { columns, references, inverses } = this.relation(name);
+      if (member === 'and' || member === 'or')
+        return (given as Tree[]).some((each) => this.#lacks(name, each, claims));
+      if (member === 'not') return this.#lacks(name, given as Tree, claims);
+      const column = columns.find((each) => each.name === member);
+      if (column !== undefined) return comparesClaims(column, null, given, claims) === undefined;
+      const reference = references.find((each) => each.name === member);
+      if (reference !== undefined) return this.#lacks(reference.to, given as Tree, claims);
+      const inverse = inverses.find((each) => each.name === member);
+      return Object.values(given as Tree).some((each) =>
+        this.#lacks(inverse?.relation ?? '', each as Tree, claims),
+      );
+    });
+  }
+
+  /**
+   * Whether a row meets a tree. A comparison with null is false, and `not` is the opposite of that. Crossings lead to the
+   * rows that `sees` says.
+   */
+  holds(
+    name: string,
+    row: ModelRow,
+    tree: Tree,
+    sees: (name: string, row: ModelRow) => boolean = () => true,
+  ): boolean {
     return Object.entries(tree).every(([member, given]) => {
       const relation = this.relation(name);
-      if (member === 'and') return (given as Tree[]).every((each) => this.holds(name, row, each));
-      if (member === 'or') return (given as Tree[]).some((each) => this.holds(name, row, each));
-      if (member === 'not') return !this.holds(name, row, given as Tree);
+      if (member === 'and') return (given as Tree[]).every((each) => this.holds(name, row, each, sees));
+      if (member === 'or') return (given as Tree[]).some((each) => this.holds(name, row, each, sees));
+      if (member === 'not') return !this.holds(name, row, given as Tree, sees);
       const column = relation.columns.find((each) => each.name === member);
       if (column !== undefined) return compares(column, row[member] ?? null, given);
       const reference = relation.references.find((each) => each.name === member);
       if (reference !== undefined) {
         const found = this.#referred(reference, row);
-        return found !== undefined && this.holds(reference.to, found, given as Tree);
+        return (
+          found !== undefined &&
+          sees(reference.to, found) &&
+          this.holds(reference.to, found, given as Tree, sees)
+        );
       }
-      const { to, rows: all } = this.#linked(name, row, member);
-      const meets = (inside: unknown) => (found: ModelRow) => this.holds(to, found, inside as Tree);
+      const { to, rows } = this.#linked(name, row, member);
+      const all = rows.filter((found) => sees(to, found));
+      const meets = (inside: unknown) => (found: ModelRow) => this.holds(to, found, inside as Tree, sees);
       return Object.entries(given as Tree).every(([quantifier, inside]) => {
         if (quantifier === 'some') return all.some(meets(inside));
         return quantifier === 'none' ? !all.some(meets(inside)) : all.every(meets(inside));
@@ -491,4 +583,42 @@ function compares(column: Column, value: Value, given: unknown): boolean {
         throw new Error(`No test ${test}`);
     }
   });
+}
+
+function all(values: readonly (boolean | undefined)[]): boolean | undefined {
+  if (values.includes(false)) return false;
+  return values.includes(undefined) ? undefined : true;
+}
+
+function any(values: readonly (boolean | undefined)[]): boolean | undefined {
+  return opposite(all(values.map(opposite)));
+}
+
+function opposite(value: boolean | undefined): boolean | undefined {
+  return value === undefined ? undefined : !value;
+}
+
+/** Like `compares`, with claims in the place of values; undefined if one of them is missing. */
+function comparesClaims(column: Column, value: Value, given: unknown, claims: Body): boolean | undefined {
+  const pointer = (Object(given) as { readonly caller?: string }).caller;
+  if (pointer !== undefined) return comparesClaims(column, value, { eq: given }, claims);
+  if (typeof given !== 'object' || given === null) return compares(column, value, given);
+  return all(
+    Object.entries(given as Tree).map(([test, expected]) => {
+      const name = (Object(expected) as { readonly caller?: string }).caller?.slice(1);
+      if (name === undefined) return compares(column, value, { [test]: expected });
+      const claim = claims[name];
+      const found = [claim].flat().map((each) => claimed(column, each));
+      if (found.includes(undefined) || (test !== 'in' && Array.isArray(claim))) return undefined;
+      return compares(column, value, { [test]: test === 'in' ? found : found[0] });
+    }),
+  );
+}
+
+/** A claim as the JSON of a value of the column; undefined if it is none. */
+function claimed({ type }: Column, claim: unknown): unknown {
+  if (claim === undefined || claim === null || typeof claim === 'object') return undefined;
+  const codec = codecOf(type);
+  const parsed = typeof claim === 'string' ? codec.parseText(claim) : codec.parse(claim);
+  return 'value' in parsed ? (JSON.parse(codec.format(parsed.value)) as unknown) : undefined;
 }

@@ -8,12 +8,9 @@ import {
 import { refuseCrossSite } from '../access/cors.ts';
 import { type Guards, guarded } from '../access/guarded.ts';
 import type { Permission } from '../access/policy.ts';
-import { StatementTimeError } from '../core/errors.ts';
-import { preferences } from '../core/negotiation.ts';
 import { type MaybePromise, whenReady } from '../core/scheduler.ts';
 import type { Operation } from '../relations/relation.ts';
 import { invalidParameter } from '../relations/rows/conditions.ts';
-import { conflictFaults, conflictStatus, toldFaults } from '../relations/rows/faults.ts';
 import { importKey, rowImports } from '../relations/rows/import-rows.ts';
 import {
   type RowFault,
@@ -22,16 +19,9 @@ import {
   type RowOutcome,
   type RowStore,
   type RowStores,
-  RowsRefusedError,
   TooManyRowsError,
 } from '../relations/rows/rows.ts';
-import {
-  type RowWrite,
-  type StoredRow,
-  type UpsertRule,
-  type WriteOutcome,
-  WriteRefusedError,
-} from '../relations/rows/writes.ts';
+import type { RowWrite, StoredRow, UpsertRule, WriteOutcome } from '../relations/rows/writes.ts';
 import { hasNested, NestedCreates } from '../relations/selections/nested-creates.ts';
 import { askedImport, type ImportLimits, importer } from './bulk.ts';
 import { askedExport } from './lists.ts';
@@ -47,7 +37,7 @@ import {
   validatorHeaders,
 } from './messages.ts';
 import { exporterOf } from './relation-exports.ts';
-import { digestedReply, explained, listOf, type RelationListOptions, tooLong } from './relation-lists.ts';
+import { digestedReply, explained, listOf, type RelationListOptions } from './relation-lists.ts';
 import type { RelationChanges } from './relations/relation-changes.ts';
 import {
   CHANGED_MEANWHILE,
@@ -55,11 +45,18 @@ import {
   parsed,
   RowRequests,
   removalOf,
-  tooManyResults,
   type WriteHead,
 } from './relations/row-requests.ts';
 import { enter, type RowAccess, requireAny, ruledEndpoint, viewOf } from './relations/row-views.ts';
 import { ShownRows } from './relations/shown-rows.ts';
+import {
+  type Headers,
+  isMinimal,
+  minimal,
+  placed,
+  refusingConflicts,
+  resolved,
+} from './relations/write-replies.ts';
 
 /** Options of the endpoints. */
 interface RelationEndpointOptions
@@ -466,56 +463,5 @@ class Rows {
 
   #missing(): HttpProblem {
     return new HttpProblem(404, 'NOT_FOUND', `${this.#store.relation.name} has no row with this key`);
-  }
-}
-
-type Headers = Readonly<Record<string, string>>;
-
-/** The header that names an applied preference, if the request has it. */
-function resolved(ctx: RequestContext, { resolution }: UpsertRule): Headers {
-  return preferences(ctx).has('resolution') ? { 'preference-applied': `resolution=${resolution}` } : {};
-}
-
-/** Whether a client wants no row in the reply. */
-function isMinimal(ctx: RequestContext): boolean {
-  return ctx.headers.prefer !== undefined && preferences(ctx).get('return') === 'minimal';
-}
-
-/** A reply without the row. */
-function minimal(ctx: RequestContext, status: 200 | 201, headers: Headers): Reply {
-  const isAsked = preferences(ctx).get('return') === 'minimal';
-  const all = [headers['preference-applied'], isAsked ? 'return=minimal' : undefined].filter(Boolean);
-  const applied = all.length === 0 ? {} : { 'preference-applied': all.join(', ') };
-  return { status: status === 200 ? 204 : 201, type: '', body: '', headers: { ...headers, ...applied } };
-}
-
-/** Turns the refusal of nested rows by constraints into a 409 that points to the row. */
-async function placed<T>(creates: NestedCreates, write: () => Promise<T>): Promise<T> {
-  try {
-    return await write();
-  } catch (error) {
-    if (!(error instanceof RowsRefusedError)) throw error;
-    const faults = error.conflicts.flatMap((each) => conflictFaults(each, creates.pointerOf(each.row)));
-    throw new HttpProblem(conflictStatus(error.code), error.code, toldFaults(faults), {
-      reasons: faults,
-      cause: error,
-    });
-  }
-}
-
-/** Turns the refusal of a write by constraints into a 409 with all of them. */
-async function refusingConflicts(write: () => MaybePromise<Reply>): Promise<Reply> {
-  try {
-    return await write();
-  } catch (error) {
-    if (error instanceof StatementTimeError) throw tooLong(error);
-    if (error instanceof WriteRefusedError && error.reason === 'large') throw tooManyResults();
-    if (!(error instanceof RowsRefusedError)) throw error;
-    const { code, conflicts } = error;
-    const isArray = conflicts.some(({ row }) => row > 0);
-    const faults = conflicts.flatMap((conflict) =>
-      conflictFaults(conflict, isArray ? `#/${conflict.row}` : '#'),
-    );
-    throw new HttpProblem(conflictStatus(code), code, toldFaults(faults), { reasons: faults, cause: error });
   }
 }

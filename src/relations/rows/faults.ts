@@ -1,4 +1,4 @@
-import { MAX_FAULTS } from '../row-bounds.ts';
+import { MAX_FAULTS } from '../given-values.ts';
 import type { RowConflict, RowFault } from './rows.ts';
 
 /** The faults that a refusal lists. */

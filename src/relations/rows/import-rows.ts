@@ -1,11 +1,10 @@
 import { TimeSlice } from '../../core/scheduler.ts';
 import { didYouMean, quote } from '../../core/text.ts';
 import { codecOf } from '../codecs.ts';
-import { absentValue, setValue } from '../given-values.ts';
+import { absentValue, MAX_FAULTS, MAX_ROW, setValue, sizeOfRow, tooLargeRow } from '../given-values.ts';
 import type { ImportTarget } from '../import.ts';
 import { ImportError, type ReadFields, type ReadRecord, type Refusal } from '../import-readers.ts';
 import type { Column, Relation, Value } from '../relation.ts';
-import { MAX_FAULTS, MAX_ROW, sizeOfRow, tooLargeRow } from '../row-bounds.ts';
 import type { RelationView } from '../rules/views.ts';
 import { conflictFaults, faultCode, listedFaults, toldFaults } from './faults.ts';
 import {

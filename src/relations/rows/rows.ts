@@ -2,10 +2,18 @@ import type { MaybePromise } from '../../core/scheduler.ts';
 import { didYouMean, quote } from '../../core/text.ts';
 import type { Codec } from '../codec.ts';
 import { codecOf, maxBytesOf } from '../codecs.ts';
-import { absentValue, setValue } from '../given-values.ts';
+import {
+  absentValue,
+  MAX_FAULTS,
+  MAX_ROW,
+  type Proposals,
+  pointerTo,
+  setValue,
+  sizeOfRow,
+  tooLargeRow,
+} from '../given-values.ts';
 import type { ImportCheckpoint, ImportPosition } from '../import.ts';
 import type { Column, ColumnType, Relation, Value } from '../relation.ts';
-import { MAX_FAULTS, MAX_ROW, type Proposals, pointerTo, sizeOfRow, tooLargeRow } from '../row-bounds.ts';
 import type { RelationView, RowView } from '../rules/views.ts';
 import type { RowAggregates } from '../selections/aggregates.ts';
 import type { IdempotencyKey, WriteCondition } from '../user.ts';

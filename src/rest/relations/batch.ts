@@ -11,8 +11,8 @@ import { StatementTimeError } from '../../core/errors.ts';
 import { preferences } from '../../core/negotiation.ts';
 import { didYouMean, quote } from '../../core/text.ts';
 import { codecOf } from '../../relations/codecs.ts';
+import { sizeOfRow } from '../../relations/given-values.ts';
 import type { ColumnType, Operation, Relation, Value } from '../../relations/relation.ts';
-import { sizeOfRow } from '../../relations/row-bounds.ts';
 import { conflictFaults, conflictStatus, toldFaults } from '../../relations/rows/faults.ts';
 import {
   type RowFault,

@@ -1,8 +1,8 @@
 import { HttpProblem, type RequestContext } from '@portico/transport';
 import { preferences } from '../../core/negotiation.ts';
 import { didYouMean, folded, quote } from '../../core/text.ts';
+import { MAX_FAULTS, sizeOfRow } from '../../relations/given-values.ts';
 import type { Column, Relation } from '../../relations/relation.ts';
-import { MAX_FAULTS, sizeOfRow } from '../../relations/row-bounds.ts';
 import {
   type ColumnGuard,
   type Condition,

@@ -86,7 +86,7 @@ export async function openAccessPolicy(
 ): Promise<AccessPolicy | undefined> {
   const { required = DEFAULTS.required, rate, burst = DEFAULTS.burst } = options;
   const load = loadOf(options);
-  const { log, onRefused, hasRules = false } = setting;
+  const { onRefused, hasRules = false } = setting;
   const asksForCallers = required !== 'none' || hasRules;
   if (!asksForCallers && rate === undefined && load === undefined) return undefined;
   if (rate !== undefined && !RATE.test(rate)) {
@@ -94,6 +94,8 @@ export async function openAccessPolicy(
   }
   const wrong = unknownScopes(`${setting.name}: api.basic`, options.basic ?? [], knownScopes(options));
   if (wrong.length > 0) throw new ConfigError(wrong);
+  // Reading it creates a logger.
+  const { log } = setting;
   await using opening = new AsyncDisposableStack();
   if (load !== undefined) opening.use(load);
   const sources = asksForCallers ? await openSources(options, setting, opening) : [];

@@ -120,8 +120,7 @@ function generalHelp(commands: readonly CommandEntry[]): readonly HelpSection[] 
     {
       title: 'More',
       lines: [
-        { head: 'portico help serve', text: 'All settings, by door.' },
-        { head: 'portico help <command>', text: 'The options of a command.' },
+        { head: 'portico help <command>', text: 'The options of a command; of "serve", all settings.' },
       ],
     },
   ];

@@ -218,7 +218,8 @@ test('the statements of users are the same beside relations that refer to them',
     } finally {
       DatabaseSync.prototype.prepare = prepare;
     }
-    return [...texts];
+    // A removal of users may cascade to rows of relations, so its time is bounded then.
+    return [...texts].filter((text) => !text.includes('TEMP TRIGGER'));
   };
   const alone = await run([]);
   assert.ok(alone.length > 3);

@@ -140,8 +140,9 @@ export class ConditionWriter {
   ): string {
     const other = this.alias();
     const pairs = on.map(([here, there]) => `${other}.${name(there)} = ${alias}.${name(here)}`);
-    const timely = this.#dialect.timely(other, on[0]?.[1] ?? '', true);
-    const where = `${pairs.join(' AND ')} AND ${timely}${inside(this.write(condition, other))}`;
+    // Without pairs, it is a row by its key.
+    const timely = on[0] === undefined ? '' : this.#dialect.timely(other, on[0][1], true);
+    const where = [...pairs, `${timely}${inside(this.write(condition, other))}`].join(' AND ');
     return `EXISTS (SELECT 1 FROM ${name(relation.table)} AS ${other} WHERE ${where})`;
   }
 }

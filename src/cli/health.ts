@@ -64,7 +64,7 @@ async function ask(args: CommandArguments): Promise<string | undefined> {
     resolve(`no answer within ${limit} ms`);
     limited.abort();
   };
-  setTimeout(end, limit - performance.now());
+  setTimeout(end, Math.max(1, limit - performance.now()));
   return Promise.race([late, reasonOf(args, limited.signal)]);
 }
 

@@ -143,7 +143,7 @@ function lineOf(path: string, line: number): string | undefined {
  */
 function syntaxPlace(path: string): Promise<SourcePlace | undefined> {
   const program = `import 'data:text/javascript,process.exit(0)';\nimport ${JSON.stringify(pathToFileURL(path).href)};`;
-  const limits = { timeout: 5_000, windowsHide: true };
+  const limits = { timeout: 20_000, windowsHide: true };
   return new Promise((resolve) => {
     const done = (_error: unknown, _output: string, message: string) => resolve(placeInHead(message));
     try {

@@ -17,7 +17,7 @@ export type BareDatabase = AsyncDisposable & {
 async function openSqlite(): Promise<BareDatabase> {
   const db = new DatabaseSync(':memory:');
   // Its function is in the statements of lists.
-  new StatementTime(db);
+  const time = new StatementTime(db);
   return {
     engine: 'sqlite',
     db,
@@ -27,6 +27,7 @@ async function openSqlite(): Promise<BareDatabase> {
     async rows(sql) {
       const statement = db.prepare(sql);
       statement.setReturnArrays(true);
+      time.begin();
       return statement.all() as unknown as unknown[][];
     },
     [Symbol.asyncDispose]: async () => db.close(),

@@ -10,6 +10,7 @@ import { health } from './rows/health.ts';
 import { postgres } from './rows/postgres.ts';
 import { prometheus } from './rows/prometheus.ts';
 import { recording } from './rows/recording.ts';
+import { relationEmbeds } from './rows/relation-embeds.ts';
 import { relationStart, relationTransfers } from './rows/relation-transfers.ts';
 import { relationRows } from './rows/relations.ts';
 import { restExport, restImport } from './rows/rest-bulk.ts';
@@ -41,7 +42,7 @@ export const rows: readonly Row[] = [
   restCreate,
   restImport,
   restExport,
-  ...[...relationRows, ...relationTransfers, relationStart],
+  ...[...relationRows, ...relationEmbeds, ...relationTransfers, relationStart],
   recording,
   access,
   tracing,

@@ -72,6 +72,30 @@ export function readPage(query: Readonly<Record<string, unknown>>) {
   return isValid ? { publisher, limit, after } : undefined;
 }
 
+/** How many authors a list with their books has, and how many of the books of each. */
+export const AUTHORS_WITH_BOOKS = { authors: 100, books: 10 } as const;
+
+/** An author's book as the list of authors shows it. */
+export interface BookOfAuthor {
+  readonly id: number;
+  readonly title: string;
+  readonly price: string;
+}
+
+/** Authors with their books, of which `found` has those of all authors in the order of their ids. */
+export function withBooks<T extends { readonly id: number }>(
+  authors: readonly T[],
+  found: readonly (BookOfAuthor & { readonly author_id: number })[],
+): readonly (T & { readonly books: readonly BookOfAuthor[] })[] {
+  const books = new Map<number, BookOfAuthor[]>();
+  for (const { author_id, ...book } of found) {
+    const own = books.get(author_id);
+    if (own === undefined) books.set(author_id, [book]);
+    else if (own.length < AUTHORS_WITH_BOOKS.books) own.push(book);
+  }
+  return authors.map((author) => ({ ...author, books: books.get(author.id) ?? [] }));
+}
+
 /** The Link header of a page. */
 export function linkOf(
   { publisher, limit }: { readonly publisher: number; readonly limit: number },

@@ -1,6 +1,8 @@
 import { createInterface } from 'node:readline';
 import express from 'express';
 import {
+  AUTHORS_WITH_BOOKS,
+  type BookOfAuthor,
   EXPORT_PAGE,
   IMPORT_BATCH,
   INVALID,
@@ -11,6 +13,7 @@ import {
   readBook,
   readEdition,
   readPage,
+  withBooks,
 } from './books.ts';
 import { address } from './listen.ts';
 import { openDatabase } from './sqlite.ts';
@@ -19,6 +22,11 @@ import { openDatabase } from './sqlite.ts';
 
 interface Stored {
   readonly id: number;
+  readonly cents: number;
+}
+
+interface OfAuthor extends Omit<BookOfAuthor, 'price'> {
+  readonly author_id: number;
   readonly cents: number;
 }
 
@@ -52,6 +60,12 @@ const insertEdition = db.prepare(
 const editions = db.prepare(
   'SELECT id, isbn, title, pages, cents, published, author_id, publisher_id FROM editions WHERE id > ? ORDER BY id LIMIT ?',
 );
+const { authors: LISTED, books: EMBEDDED } = AUTHORS_WITH_BOOKS;
+const authors = db.prepare('SELECT id, name FROM authors WHERE id > ? ORDER BY id LIMIT ?');
+const booksOfAll = db.prepare(
+  `SELECT author_id, id, title, cents FROM books WHERE author_id IN (${Array(LISTED).fill('?').join()}) ORDER BY id`,
+);
+const booksOfOne = db.prepare('SELECT id, title, cents FROM books WHERE author_id = ? ORDER BY id LIMIT ?');
 const app = express();
 app.disable('etag').disable('x-powered-by');
 app.get('/books/:id', (request, response) => {
@@ -70,6 +84,21 @@ app.get('/books', (request, response) => {
   const last = found.at(-1);
   if (rows.length > asked.limit && last !== undefined) response.set('link', linkOf(asked, last.id));
   response.json(found.map(shown));
+});
+app.get('/authors', (request, response) => {
+  const { after, way } = request.query;
+  const found = authors.all(Number(after), LISTED) as readonly {
+    readonly id: number;
+    readonly name: string;
+  }[];
+  if (way === 'in') {
+    // The statement has one number of ids.
+    const ids = Array.from({ length: LISTED }, (_, i) => found[i]?.id ?? 0);
+    response.json(withBooks(found, (booksOfAll.all(...ids) as readonly OfAuthor[]).map(shown)));
+    return;
+  }
+  const books = (id: number) => (booksOfOne.all(id, EMBEDDED) as readonly OfAuthor[]).map(shown);
+  response.json(found.map((author) => ({ ...author, books: books(author.id) })));
 });
 app.post('/books', express.json(), (request, response) => {
   const book = readBook(request.body);
@@ -135,6 +164,6 @@ function isStored(edition: NewEdition | undefined): boolean {
   }
 }
 
-function shown({ cents, ...row }: Stored) {
+function shown<T extends Stored>({ cents, ...row }: T) {
   return { ...row, price: (cents / 100).toFixed(2) };
 }

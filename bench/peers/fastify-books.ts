@@ -3,6 +3,7 @@ import { Readable } from 'node:stream';
 import Fastify from 'fastify';
 import pg from 'pg';
 import {
+  AUTHORS_WITH_BOOKS,
   EXPORT_PAGE,
   IMPORT_BATCH,
   INVALID,
@@ -13,6 +14,7 @@ import {
   readBook,
   readEdition,
   readPage,
+  withBooks,
 } from './books.ts';
 import { address } from './listen.ts';
 
@@ -60,6 +62,18 @@ const EDITIONS = {
   text: `SELECT id, isbn, title, pages, price, published, author_id, publisher_id FROM editions
     WHERE id > $1 ORDER BY id LIMIT ${EXPORT_PAGE}`,
 };
+const LISTED = {
+  name: 'authors',
+  text: `SELECT id, name FROM authors WHERE id > $1 ORDER BY id LIMIT ${AUTHORS_WITH_BOOKS.authors}`,
+};
+const BOOKS_OF_ALL = {
+  name: 'books-of-all',
+  text: 'SELECT author_id, id, title, price FROM books WHERE author_id = ANY($1::bigint[]) ORDER BY id',
+};
+const BOOKS_OF_ONE = {
+  name: 'books-of-one',
+  text: `SELECT id, title, price FROM books WHERE author_id = $1 ORDER BY id LIMIT ${AUTHORS_WITH_BOOKS.books}`,
+};
 const app = Fastify({ logger: false });
 app.addContentTypeParser('application/x-ndjson', (_request, payload, done) => done(null, payload));
 app.get<{ Params: { id: string } }>('/books/:id', async (request, reply) => {
@@ -74,6 +88,19 @@ app.get<{ Querystring: Record<string, unknown> }>('/books', async (request, repl
   const found = rows.slice(0, limit);
   if (rows.length > limit) reply.header('link', linkOf(asked, found.at(-1).id));
   return found;
+});
+app.get<{ Querystring: Record<string, unknown> }>('/authors', async ({ query: { after, way } }) => {
+  const { rows: authors } = await pool.query({ ...LISTED, values: [Number(after)] });
+  if (way === 'in') {
+    const { rows } = await pool.query({ ...BOOKS_OF_ALL, values: [authors.map(({ id }) => id)] });
+    return withBooks(authors, rows);
+  }
+  return Promise.all(
+    authors.map(async (author) => {
+      const { rows: books } = await pool.query({ ...BOOKS_OF_ONE, values: [author.id] });
+      return { ...author, books };
+    }),
+  );
 });
 app.post('/books', async (request, reply) => {
   const book = readBook(request.body);

@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import { freePort } from '../../test/support/free-port.ts';
 import type { HttpRequest } from '../load/load.ts';
 import type { Workbench } from '../workbench.ts';
 import { startDatabaseServer } from './database-server.ts';
@@ -43,6 +44,10 @@ export interface BookServers {
   readonly portico: Server;
   readonly peer: Server;
   readonly peerLabel: string;
+  /** Portico's GraphQL over the same rows. */
+  readonly graphql: Server;
+  /** The database of the peer, on PostgreSQL. */
+  readonly peerDatabase: string | undefined;
 }
 
 /** Starts Portico and the peer of an engine with this number of books, half of each of two publishers. */
@@ -53,8 +58,17 @@ export async function startBookServers(
 ): Promise<BookServers> {
   const folder = bench.folder();
   writeFileSync(join(folder, 'portico.config.json'), JSON.stringify({ relations: RELATIONS }));
+  const port = await freePort();
+  const start = async (env: Readonly<Record<string, string>>) => {
+    const portico = await startPortico(bench, 'rest', {
+      folder,
+      doors: ['rest', 'graphql'],
+      env: { ...env, GRAPHQL_PORT: String(port) },
+    });
+    return { portico, graphql: { ...portico, origin: `http://127.0.0.1:${port}` } };
+  };
   if (engine === 'sqlite') {
-    const portico = await startPortico(bench, 'rest', { folder });
+    const own = await start({});
     const peer = await startPeer(bench, 'express-books', {
       env: { SQLITE: sqliteDriver(bench.node).name },
     });
@@ -70,18 +84,18 @@ export async function startBookServers(
       db.exec(fillText(price, '1 + i % 99999', numbers, books));
       db.exec('PRAGMA wal_checkpoint(TRUNCATE)');
     }
-    return { portico, peer, peerLabel: 'Express + better-sqlite3' };
+    return { ...own, peer, peerLabel: 'Express + better-sqlite3', peerDatabase: undefined };
   }
   const server = await startDatabaseServer(bench);
   const urls = { portico: await server.createDatabase(), peer: await server.createDatabase() };
-  const portico = await startPortico(bench, 'rest', { folder, env: { DATABASE_URL: urls.portico } });
+  const own = await start({ DATABASE_URL: urls.portico });
   const peer = await startPeer(bench, 'fastify-books', { env: { DATABASE_URL: urls.peer } });
   const numbers = (count: number) => `WITH n AS (SELECT generate_series(1, ${count}) AS i)`;
   for (const url of Object.values(urls)) {
     await server.sql(fillText('price', '(1 + i % 99999) / 100.0', numbers, books), url);
     await server.sql('VACUUM ANALYZE', url);
   }
-  return { portico, peer, peerLabel: 'Fastify + pg' };
+  return { ...own, peer, peerLabel: 'Fastify + pg', peerDatabase: urls.peer };
 }
 
 export const AUTHORS = 1_000;

@@ -1,10 +1,10 @@
 import { codecOf } from '../../relations/codecs.ts';
-import type { Column, Relation, Value } from '../../relations/relation.ts';
+import type { Column, ColumnType, Relation, Value } from '../../relations/relation.ts';
 import { type Relations, targetOf } from '../../relations/rows/conditions.ts';
 import type { RowOrder } from '../../relations/rows/orders.ts';
 import type { RowSelection } from '../../relations/rows/row-lists.ts';
 import { ConditionWriter, conditionShape, foundBy, type Seek } from './conditions-sql.ts';
-import { type Bound, name, type RowSql } from './row-sql.ts';
+import { type Bound, name, type RowDialect, type RowSql } from './row-sql.ts';
 
 /** The alias of the listed rows. */
 export const ROW = 'r';
@@ -287,6 +287,33 @@ function jsonText({ column: { type, nullable }, value }: JsonMember): string | u
     default:
       return undefined;
   }
+}
+
+/** The expression of a column's value as JSON text, which is not null; `own` is that of the value. */
+export function jsonValue(column: Column, own: string, dialect: RowDialect): string {
+  return orElse(column, presentJson(column.type, own, dialect), 'null');
+}
+
+function presentJson(type: ColumnType, own: string, dialect: RowDialect): string {
+  switch (type.kind) {
+    case 'text':
+    case 'enum':
+      return dialect.quoteJson(own);
+    case 'json':
+      return `CAST(${own} AS text)`;
+    case 'serial':
+    case 'integer':
+      return dialect.storage(type).json(own);
+    case 'number':
+    case 'boolean':
+      return `CAST(${dialect.storage(type).json(own)} AS text)`;
+    default:
+      return `('"' || ${dialect.storage(type).json(own)} || '"')`;
+  }
+}
+
+export function orElse({ nullable }: Column, text: string, otherwise: string): string {
+  return nullable ? `coalesce(CAST(${text} AS text), '${otherwise}')` : text;
 }
 
 const literal = (text: string) => `'${text.replaceAll("'", "''")}'`;

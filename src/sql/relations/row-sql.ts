@@ -75,6 +75,10 @@ export interface RowDialect {
   readonly overriding: string;
   /** Whether a page costs less if a statement makes the JSON of its rows. */
   readonly packs: boolean;
+  /** The aggregate of texts, with commas between. */
+  joinedTexts(text: string): string;
+  /** Whether the driver reads row by row, so that it may end a statement early. */
+  readonly endsEarly: boolean;
   /**
    * The condition that a statement still has time, to be asked at each row of `alias`, of which `column` is one; empty if
    * the engine ends long statements without it. `isTable` says that they may be any number of rows of a table.
@@ -130,6 +134,8 @@ export const SQLITE_ROWS: RowDialect = {
   joined: (parts) => inGroups(parts, 16, (group) => `(${group.join(' || ')})`),
   quoteJson: (text) => `json_quote(${text})`,
   packs: false,
+  joinedTexts: (text) => `group_concat(${text})`,
+  endsEarly: true,
   timely: (alias, column, isTable) => `${(isTable ? timelyTable : timely)(alias, name(column))} AND `,
   size: (column) => `ifnull(octet_length(${column}), 0)`,
   overriding: '',
@@ -172,6 +178,8 @@ export const POSTGRES_ROWS: RowDialect = {
   joined: (parts) => inGroups(parts, 100, (group) => `concat(${group.join(', ')})`),
   quoteJson: (text) => `to_json(${text})::text`,
   packs: true,
+  joinedTexts: (text) => `string_agg(${text}, ',')`,
+  endsEarly: false,
   timely: () => '',
   size: (column, { kind }) => `coalesce(octet_length(${column}${kind === 'json' ? '::text' : ''}), 0)`,
   overriding: 'OVERRIDING SYSTEM VALUE',

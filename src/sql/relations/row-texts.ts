@@ -6,6 +6,7 @@ import type { Column } from '../../relations/relation.ts';
 import type { ExportPage, RowExport, RowExports } from '../../relations/rows/row-exports.ts';
 import type { RowKey } from '../../relations/rows/rows.ts';
 import { ConditionWriter, conditionShape, requireIndexes } from './conditions-sql.ts';
+import { jsonValue, orElse, ROW } from './page-sql.ts';
 import type { RowEngine } from './row-engine.ts';
 import { type Bound, name, type RowSql } from './row-sql.ts';
 
@@ -15,8 +16,6 @@ const MAX_LOOKED = 1_000;
 const MAX_NARROW = 2 * 1024 * 1024;
 /** Maximum size of all texts of statements in the cache, in bytes. */
 const MAX_TEXTS = 512 * 1024;
-/** The alias of the exported rows. */
-const ROW = 'r';
 
 /**
  * The rows of a relation as lines, which the engine writes. A page looks at a bounded number of rows in the
@@ -99,7 +98,7 @@ export class RowTexts implements RowExports {
   #json(fields: readonly number[] | undefined): string {
     const members = this.#shown(fields).flatMap((column, i) => [
       `'${i === 0 ? '{' : ','}"${column.name}":'`,
-      orElse(column, this.#jsonValue(column), 'null'),
+      jsonValue(column, `${ROW}.${name(column.name)}`, this.#sql.dialect),
     ]);
     return this.#sql.dialect.joined([...members, `'}\n'`]);
   }
@@ -115,27 +114,6 @@ export class RowTexts implements RowExports {
   #shown(fields: readonly number[] | undefined): readonly Column[] {
     const { columns } = this.#sql.relation;
     return fields === undefined ? columns : fields.flatMap((i) => columns[i] ?? []);
-  }
-
-  /** The text of a value in JSON. */
-  #jsonValue({ name: column, type }: Column): string {
-    const own = `${ROW}.${name(column)}`;
-    const { dialect } = this.#engine;
-    switch (type.kind) {
-      case 'text':
-      case 'enum':
-        return dialect.quoteJson(own);
-      case 'json':
-        return `CAST(${own} AS text)`;
-      case 'serial':
-      case 'integer':
-        return dialect.storage(type).json(own);
-      case 'number':
-      case 'boolean':
-        return `CAST(${dialect.storage(type).json(own)} AS text)`;
-      default:
-        return `('"' || ${dialect.storage(type).json(own)} || '"')`;
-    }
   }
 
   /** The text of a value in CSV. Texts are quoted, so that an empty one differs from null. */
@@ -171,8 +149,4 @@ export class RowTexts implements RowExports {
       this.#sql.storageAt(this.#sql.indexOf(column)).read(stored[i]),
     );
   }
-}
-
-function orElse({ nullable }: Column, text: string, otherwise: string): string {
-  return nullable ? `coalesce(CAST(${text} AS text), '${otherwise}')` : text;
 }

@@ -73,8 +73,6 @@ class SqliteRows implements RowEngine {
   readonly dialect = SQLITE_ROWS;
   readonly statements = statementTexts();
   readonly #options: SqliteRowOptions;
-  /** Whether the functions that exports use are defined. */
-  #hasFunctions = false;
   /** The time of long reads on the caller's thread. */
   readonly #time: StatementTime;
   readonly #prepared = new GenerationalCache<StatementSync>(MAX_STATEMENTS);
@@ -82,6 +80,7 @@ class SqliteRows implements RowEngine {
   constructor(options: SqliteRowOptions) {
     this.#options = options;
     this.#time = new StatementTime(options.reads);
+    options.reads.function(SQLITE_BASE64.name, { deterministic: true }, SQLITE_BASE64.call);
   }
 
   read(statement: BoundText, isLong = false): MaybePromise<Rows> {
@@ -128,12 +127,8 @@ class SqliteRows implements RowEngine {
   }
 
   texts(statement: BoundText, maxBytes: number): MaybePromise<PackedTexts> {
-    const { reader, snapshot, reads } = this.#options;
+    const { reader, snapshot } = this.#options;
     if (reader !== undefined) return reader.texts(statement, maxBytes);
-    if (!this.#hasFunctions) {
-      this.#hasFunctions = true;
-      reads.function(SQLITE_BASE64.name, { deterministic: true }, SQLITE_BASE64.call);
-    }
     snapshot?.enter();
     const values = statement.values as readonly SQLInputValue[];
     this.#time.begin();

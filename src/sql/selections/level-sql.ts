@@ -4,9 +4,11 @@ import type { Relations } from '../../relations/rows/conditions.ts';
 import { LIMITS } from '../../relations/selections/limits.ts';
 import type { NestedRows, Selection } from '../../relations/selections/selection.ts';
 import { ConditionWriter, conditionShape, isWalk } from '../relations/conditions-sql.ts';
-import { jsonMembers, PageSql, ROW } from '../relations/page-sql.ts';
+import { jsonMembers, jsonValue, PageSql, ROW } from '../relations/page-sql.ts';
+
 import { type Bound, type BoundText, name, type RowDialect, RowSql } from '../relations/row-sql.ts';
-import type { Level, Piece, Selected } from './levels.ts';
+import { textLiteral } from '../schema/tables.ts';
+import { type Level, PAGE_BYTES, type Piece, type Selected } from './levels.ts';
 
 /** What a statement selects for the rows of a selection, and how it becomes their JSON. */
 export interface SelectedRows {
@@ -19,6 +21,8 @@ export interface SelectedRows {
   readonly maxBytes: number;
   /** The expression of the size of the columns that may be large. */
   readonly bytes: string;
+  /** The expression of a row's JSON, and the columns in it; undefined if it has rows of other relations. */
+  readonly whole: { readonly text: string; readonly columns: readonly string[] } | undefined;
 }
 
 const INTEGER: ColumnType = { kind: 'integer' };
@@ -56,6 +60,9 @@ export class SelectionSql {
     };
     const pieces: Piece[] = [];
     const shown: Column[] = [];
+    // The expression of the whole row.
+    const parts: string[] = [];
+    const columns = new Set<string>();
     let isShort = true;
     let run: JsonMember[] = [];
     const flush = () => {
@@ -69,15 +76,26 @@ export class SelectionSql {
           pieces.push({ is: 'value', at: place(select(value)), type: column.type });
         }
       }
+      for (const [i, { column, value }] of run.entries()) {
+        const head = `${i === 0 ? '' : ','}${JSON.stringify(column.name)}:`;
+        parts.push(textLiteral(head), jsonValue(column, value, this.#dialect));
+      }
       run = [];
+    };
+    const written = (of: string) => {
+      pieces.push({ is: 'text', text: of });
+      parts.push(textLiteral(of));
     };
     const text = (of: string) => {
       flush();
-      pieces.push({ is: 'text', text: of });
+      written(of);
     };
-    const number = (before: string, expression: string) => {
+    const number = (before: string, column: string) => {
       text(before);
+      const expression = `${ROW}.${name(column)}`;
       pieces.push({ is: 'value', at: place(expression), type: INTEGER });
+      parts.push(expression);
+      columns.add(column);
     };
     for (const [i, member] of members.entries()) {
       const comma = i === 0 ? '' : ',';
@@ -86,16 +104,17 @@ export class SelectionSql {
         if (column === undefined) throw new Error(`${relation.name} has no column ${member.column}`);
         if (member.isText === true) {
           shown.push(column);
-          number(`${comma}${JSON.stringify(member.name)}:"`, `${ROW}.${name(column.name)}`);
+          number(`${comma}${JSON.stringify(member.name)}:"`, column.name);
           text('"');
           continue;
         }
-        if (run.length === 0 && comma !== '') pieces.push({ is: 'text', text: comma });
+        if (run.length === 0 && comma !== '') written(comma);
         shown.push(column);
+        columns.add(column.name);
         run.push({ column: { ...column, name: member.name }, value: `${ROW}.${name(column.name)}` });
       } else if (member.is === 'version') {
         const version = relation.name === USERS ? 'version' : '_version';
-        number(`${comma}${JSON.stringify(member.name)}:`, `${ROW}.${name(version)}`);
+        number(`${comma}${JSON.stringify(member.name)}:`, version);
       } else if (member.is === 'constant') {
         text(`${comma}${JSON.stringify(member.name)}:${member.json}`);
       } else {
@@ -111,6 +130,7 @@ export class SelectionSql {
       }
     }
     flush();
+    const isLeaf = members.every(({ is }) => is !== 'rows');
     const wide = shown.filter(({ type }) => maxBytesOf(type) > SMALL);
     return {
       selected,
@@ -120,6 +140,9 @@ export class SelectionSql {
       bytes:
         wide.map((column) => this.#dialect.size(`${ROW}.${name(column.name)}`, column.type)).join(' + ') ||
         '0',
+      whole: isLeaf
+        ? { text: this.#dialect.joined([`'{'`, ...parts, `'}'`]), columns: [...columns] }
+        : undefined,
     };
   }
 
@@ -137,6 +160,7 @@ export class SelectionSql {
       isLimited: rows.limit !== undefined,
       isWide,
       pieces: inner.pieces,
+      groups: this.#groupsOf(rows, links, inner),
     };
     return { level, isShort: isServed && inner.isShort };
   }
@@ -156,11 +180,11 @@ export class SelectionSql {
     });
   }
 
-  #rowsOf(rows: NestedRows, links: readonly Selected[], inner: SelectedRows, isWide: boolean): BoundText {
+  /** What the statements of a level have in common. Both write their parameters in the same order. */
+  #begin(rows: NestedRows, links: readonly Selected[]) {
     const { link, where, order, limit, after } = rows;
-    const { relation } = link;
     const dialect = this.#dialect;
-    const pages = this.#pagesOf(relation);
+    const pages = this.#pagesOf(link.relation);
     const keys = this.#keys(links);
     const values: Bound[] = [];
     const first = keys.values.length + 1;
@@ -169,7 +193,6 @@ export class SelectionSql {
     conditionShape(where, dialect, values);
     const pairs = this.#pairs(rows);
     const isNull = after?.map((value) => value === null);
-    const isPaged = !link.isReference && (limit !== undefined || after !== undefined);
     const page = (selected: string) => {
       const shape = { where, order: link.isReference ? [] : order, selected, isNull, links: [pairs] };
       const text = pages.write({ ...shape, backwards: false, seek: undefined, isWide: false }, writer);
@@ -180,8 +203,39 @@ export class SelectionSql {
       values.push(link.isReference ? 1 : (limit ?? LIMITS.perRow + 1));
       return text;
     };
+    return { pages, keys: `${keys.text} AS ${KEYS}`, values, writer, pairs, page };
+  }
+
+  /**
+   * The rows of each key in a statement that groups them, since an engine writes texts faster than a driver takes many
+   * rows. An index must yield them in order, unless all of them are looked at in any case.
+   */
+  #groupsOf(
+    rows: NestedRows,
+    links: readonly Selected[],
+    { whole, maxBytes }: SelectedRows,
+  ): Level['groups'] {
+    const { link, limit } = rows;
+    const most = limit ?? LIMITS.perRow + 1;
+    if (whole === undefined || link.isReference || maxBytes * most > PAGE_BYTES) return undefined;
+    if (limit === undefined && !(this.#dialect.endsEarly && this.#isServed({ ...rows, limit: most })))
+      return undefined;
+    const { keys, values, page } = this.#begin(rows, links);
+    const columns = whole.columns.map((column) => `${ROW}.${name(column)} AS ${name(column)}`);
+    const found = page(columns.join(', ') || '1 AS one');
+    const count = `CAST(count(*) AS text) || ' '`;
+    const group = `SELECT ${count} || coalesce(${this.#dialect.joinedTexts(whole.text)}, '') FROM (${found}) AS ${ROW}`;
+    return { statement: { text: `SELECT ${KEYS}.nth, (${group}) FROM ${keys}`, values }, most, maxBytes };
+  }
+
+  #rowsOf(rows: NestedRows, links: readonly Selected[], inner: SelectedRows, isWide: boolean): BoundText {
+    const { link, where, order, limit, after } = rows;
+    const { relation } = link;
+    const dialect = this.#dialect;
+    const { pages, keys, values, writer, pairs, page } = this.#begin(rows, links);
+    const isPaged = !link.isReference && (limit !== undefined || after !== undefined);
     const table = `${name(relation.table)} AS ${ROW}`;
-    const from = `${keys.text} AS ${KEYS} CROSS JOIN`;
+    const from = `${keys} CROSS JOIN`;
     const total = () => `LIMIT ${dialect.parameter(writer.next(), 'bigint')}`;
     const selected = inner.selected.join(', ');
     if (dialect.packs) {

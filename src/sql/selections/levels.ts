@@ -39,6 +39,18 @@ export interface Level {
   /** Whether rows may be so large that not all may be read. */
   readonly isWide: boolean;
   readonly pieces: readonly Piece[];
+  /** The same rows grouped by the statement; undefined if a row has others, or one of them may be large. */
+  readonly groups: Groups | undefined;
+}
+
+/** The rows of each key as one text. */
+interface Groups {
+  /** Selects the index of each key, and the number of its rows before their JSON. Parameters are as in `rows`, without the last. */
+  readonly statement: BoundText;
+  /** The highest number of rows of a key. */
+  readonly most: number;
+  /** Maximum size of the columns of a row in bytes. */
+  readonly maxBytes: number;
 }
 
 /** How a page with nested rows is read, as plain data that a thread takes. */
@@ -174,19 +186,14 @@ class LevelReader {
       return keys.push(row) - 1;
     };
     const place = above.map(placeOf);
-    const found = keys.length === 0 ? [] : yield* this.#found(level, keys);
-    const texts = yield* this.#texts(level.pieces, found);
-    const counts = new Uint32Array(keys.length);
-    const arrays: string[] = keys.map(() => '');
-    for (const [nth, row] of found.entries()) {
-      const at = Number(row[0]);
-      const text = texts[nth] ?? '';
-      const before = counts[at] ?? 0;
-      if (!level.isReference && !level.isLimited && before >= LIMITS.perRow)
-        throw new SelectionLimitError('perRow', level.path);
-      counts[at] = before + 1;
-      arrays[at] = before === 0 ? text : `${arrays[at]},${text}`;
-    }
+    const { groups } = level;
+    const isGrouped = groups !== undefined && this.#mayGroup(groups, keys.length);
+    const arrays =
+      keys.length === 0
+        ? []
+        : isGrouped
+          ? yield* this.#grouped(level, groups.statement, keys)
+          : yield* this.#arrays(level, keys);
     const wrapped = level.isReference
       ? arrays.map((text) => text || 'null')
       : arrays.map((text) => `[${text}]`);
@@ -199,19 +206,71 @@ class LevelReader {
     });
   }
 
-  *#found(level: Level, keys: Rows): LevelReads<Rows> {
+  /** The rows of each key with commas between, empty without a row. */
+  *#arrays(level: Level, keys: Rows): LevelReads<readonly string[]> {
+    const found = yield* this.#found(level, keys);
+    const texts = yield* this.#texts(level.pieces, found);
+    const counts = new Uint32Array(keys.length);
+    const arrays: string[] = keys.map(() => '');
+    for (const [nth, row] of found.entries()) {
+      const at = Number(row[0]);
+      const text = texts[nth] ?? '';
+      const before = counts[at] ?? 0;
+      if (!level.isReference && !level.isLimited && before >= LIMITS.perRow)
+        throw new SelectionLimitError('perRow', level.path);
+      counts[at] = before + 1;
+      arrays[at] = before === 0 ? text : `${arrays[at]},${text}`;
+    }
+    return arrays;
+  }
+
+  /** Whether a statement that groups rows stays within the budget; where it ends early, it does in any case. */
+  #mayGroup({ most, maxBytes }: Groups, keys: number): boolean {
+    if (this.#dialect.endsEarly) return true;
+    const rows = most * keys;
+    return rows <= this.#budget.rows - this.#rows && rows * maxBytes <= this.#budget.bytes;
+  }
+
+  /** The same as `#arrays`, by a statement that groups the rows. */
+  *#grouped(level: Level, { text, values }: BoundText, keys: Rows): LevelReads<readonly string[]> {
+    const bound = this.#bound(level, keys);
+    yield* this.#look(level, bound);
+    const maxBytes = this.#budget.bytes - this.#bytes;
+    const arrays: string[] = keys.map(() => '');
+    let bytes = 0;
+    for (const [nth, group] of yield { text, values: [...bound, ...values], maxBytes }) {
+      const all = String(group);
+      const count = Number.parseInt(all, 10);
+      if (!level.isLimited && count > LIMITS.perRow) throw new SelectionLimitError('perRow', level.path);
+      const array = all.slice(all.indexOf(' ') + 1);
+      this.#rows += count;
+      bytes += array.length;
+      if (this.#rows > this.#budget.rows) throw new SelectionLimitError('rows', level.path);
+      arrays[Number(nth)] = array;
+    }
+    if (bytes > maxBytes) throw new SelectionLimitError('bytes', level.path);
+    return arrays;
+  }
+
+  /** The values that are bound for keys. */
+  #bound(level: Level, keys: Rows): BoundText['values'] {
     const given = level.links.map((link) =>
       keys.map((row) => this.#dialect.storage(link.type).bind(this.#read(link, row))),
     );
-    const bound = this.#dialect.givenRows(
-      level.links.map(({ type }) => this.#dialect.storage(type).type),
-      given,
-    ).values;
-    if (level.looked !== undefined) {
-      const { text, values } = level.looked;
-      const [row] = yield { text, values: [...bound, ...values] };
-      if (Number(row?.[0]) > this.#budget.rows) throw new SelectionLimitError('scan', level.path);
-    }
+    const types = level.links.map(({ type }) => this.#dialect.storage(type).type);
+    return this.#dialect.givenRows(types, given).values;
+  }
+
+  /** Throws SelectionLimitError if too many rows have to be looked at. */
+  *#look({ looked, path }: Level, bound: BoundText['values']): LevelReads<void> {
+    if (looked === undefined) return;
+    const [row] = yield { text: looked.text, values: [...bound, ...looked.values] };
+    if (Number(row?.[0]) > this.#budget.rows) throw new SelectionLimitError('scan', path);
+  }
+
+  *#found(level: Level, keys: Rows): LevelReads<Rows> {
+    const bound = this.#bound(level, keys);
+    yield* this.#look(level, bound);
     const left = this.#budget.rows - this.#rows;
     const statement = { text: level.rows.text, values: [...bound, ...level.rows.values, left + 1] };
     const maxBytes = this.#budget.bytes - this.#bytes;

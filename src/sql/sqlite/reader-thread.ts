@@ -15,8 +15,8 @@ const db = openReadConnection(file);
 const statements = new PreparedStatements(db);
 const time = new StatementTime(db);
 
-/** Whether the functions that exports use are defined. */
-let hasFunctions = false;
+/** Resolves when the functions are defined that write JSON of relations. */
+let functions: Promise<void> | undefined;
 
 port.on('message', async (message: ReadRequest | LevelsRequest | 'close') => {
   if (message === 'close') {
@@ -24,21 +24,24 @@ port.on('message', async (message: ReadRequest | LevelsRequest | 'close') => {
     port.close();
     return;
   }
+  if ('plan' in message || message.maxBytes !== undefined) {
+    functions ??= defineFunctions();
+    await functions;
+  }
   if ('plan' in message) {
-    // Loaded only for relations.
     const [answer, ...moved] = levelsOf(message.plan, await import('../selections/level-thread.ts'));
     port.postMessage(answer, moved);
     return;
   }
-  if (message.maxBytes !== undefined && !hasFunctions) {
-    hasFunctions = true;
-    // Loaded only for relations.
-    const { SQLITE_BASE64 } = await import('../../relations/codecs.ts');
-    db.function(SQLITE_BASE64.name, { deterministic: true }, SQLITE_BASE64.call);
-  }
   const [answer, ...moved] = answerTo(message);
   port.postMessage(answer, moved);
 });
+
+async function defineFunctions(): Promise<void> {
+  // Loaded only for relations.
+  const { SQLITE_BASE64 } = await import('../../relations/codecs.ts');
+  db.function(SQLITE_BASE64.name, { deterministic: true }, SQLITE_BASE64.call);
+}
 
 /** The answer and the memory to transfer with it. */
 function answerTo({ text, values, page, maxBytes }: ReadRequest): readonly [ReadAnswer, ...ArrayBuffer[]] {

@@ -258,6 +258,8 @@ export class Operation {
 export interface Need {
   readonly need: 'read' | 'write';
   readonly relation: string | undefined;
+  /** What a field does with rows of the relation, by its `extensions.operations`: to read them without. */
+  readonly operations: readonly string[];
 }
 
 /**
@@ -276,8 +278,8 @@ function needsOf(
     if (each.kind === Kind.FRAGMENT_DEFINITION) fragments.set(each.name.value, each);
   }
   const found = new Map<string, Need>();
-  const add = (need: Need['need'], relation: string | undefined) =>
-    found.set(`${need} ${relation ?? ''}`, { need, relation });
+  const add = (need: Need['need'], relation: string | undefined, operations: readonly string[] = ['read']) =>
+    found.set([need, relation, ...operations].join(' '), { need, relation, operations });
   const root = schema.getRootType(operation);
   const isMutation = operation === 'mutation';
   const seen = new Map<string, Set<string>>();
@@ -308,7 +310,8 @@ function needsOf(
     const access = field?.extensions.access as string | undefined;
     const isRoot = type === root;
     if (written !== undefined && name !== '__typename') add('read', written);
-    if (access !== undefined) add(isRoot && isMutation ? 'write' : 'read', access);
+    const operations = field?.extensions.operations as readonly string[] | undefined;
+    if (access !== undefined) add(isRoot && isMutation ? 'write' : 'read', access, operations);
     else if (isRoot && name !== '__typename') hasOthers = true;
     const named = field && getNamedType(field.type);
     if (node.selectionSet === undefined || !isObjectType(named)) return;

@@ -71,7 +71,7 @@ export class AccessPolicy implements AsyncDisposable {
 
   /** Lets a request in; `authorizeOperation` judges its operations. Throws or rejects with HttpProblem. */
   authorizeAny(ctx: RequestContext): MaybePromise<void> {
-    return whenReady(this.authenticate(ctx), () => this.#requireCaller(ctx));
+    return whenReady(this.authenticate(ctx), () => this.requireCaller(ctx));
   }
 
   /** Identifies and counts a request; credentials may come later. Throws or rejects with HttpProblem. */
@@ -82,9 +82,18 @@ export class AccessPolicy implements AsyncDisposable {
     return whenReady(identified, () => this.#countRequest(ctx));
   }
 
-  /** Lets a request in with credentials sent after its head. Throws or rejects with HttpProblem. */
-  authenticateLate(ctx: RequestContext, authorization: string | undefined): MaybePromise<void> {
-    return whenReady(this.#identify(ctx, authorization), () => this.#requireCaller(ctx));
+  /**
+   * Lets a request in with credentials sent after its head; by rules also one without any. Throws or rejects with
+   * HttpProblem.
+   */
+  authenticateLate(
+    ctx: RequestContext,
+    authorization: string | undefined,
+    isRuled: boolean,
+  ): MaybePromise<void> {
+    return whenReady(this.#identify(ctx, authorization, isRuled), () => {
+      if (!isRuled) this.requireCaller(ctx);
+    });
   }
 
   /**
@@ -159,7 +168,8 @@ export class AccessPolicy implements AsyncDisposable {
     if (refusal !== undefined) throw refusal;
   }
 
-  #requireCaller(ctx: RequestContext): void {
+  /** Throws HttpProblem if all operations need credentials, and a request has none. */
+  requireCaller(ctx: Pick<RequestContext, 'caller'>): void {
     if (ctx.caller !== undefined || this.#options.required !== 'all') return;
     throw this.#options.challenges.missing;
   }

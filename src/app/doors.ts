@@ -7,6 +7,7 @@ import type { BasicUser } from '../access/basic.ts';
 import type { ApiTokensConfig } from '../access/config.ts';
 import { openAccessPolicy } from '../access/open-policy.ts';
 import type { AccessPolicy } from '../access/policy.ts';
+import { rulesOf } from '../access/row-access.ts';
 import { ConfigError } from '../config/load.ts';
 import type { InfoPart } from '../config/options/management.ts';
 import { type Door, type Settings, settingsOf } from '../config/options/options.ts';
@@ -31,6 +32,7 @@ import type { ApiSources } from '../management/options.ts';
 import type { SpringBootAdminOptions } from '../management/spring-boot-admin.ts';
 import { LocalUserFeed } from '../relations/events.ts';
 import { hasRules, type Relation, servesRelations, USERS } from '../relations/relation.ts';
+import type { RowRules } from '../relations/rules/views.ts';
 import { MemoryUserStore } from '../relations/user-stores.ts';
 import { restErrorsWith } from '../rest/messages.ts';
 import { rest } from '../rest/rest.ts';
@@ -57,18 +59,18 @@ import { replayPlanOf, webhookSettings } from './webhook-door.ts';
 
 /** Wires the GraphQL door over users in memory, or over those of the database. Throws ConfigError. */
 export function openGraphqlDoor(context: AppContext): void {
-  const { config, log, metrics, database, listener, apis, api } = context;
+  const { config, metrics, database, listener, apis, api } = context;
   const { settings, code, file } = config;
   const options = settingsOf(settings, 'graphql');
+  const rules = servesRelations(config.relations) ? rulesOf(byName(config.relations), api) : undefined;
   const { users, userFeed } = options.users === 'memory' ? inMemory(options.maxUsers) : database();
   const problems: string[] = [];
   const name = file ?? 'configuration';
   const builtIn = withRelations(usersSchema(users, userFeed), config.relations, name, problems, () =>
-    servedRelations(context),
+    servedRelations(context, rules),
   );
   const schema = ownSchema(code.graphql, builtIn, name, problems);
   if (problems.length > 0) throw new ConfigError(problems);
-  if (config.relations.some(hasRules)) log.warn('GraphQL serves no relations, because some have rules');
   apis.sdl = () => sdlOf(schema);
   const portico: GraphqlContext = { users: usersForCode(users, userFeed) };
   const { context: contextOf } = code.graphql;
@@ -79,6 +81,7 @@ export function openGraphqlDoor(context: AppContext): void {
     schema,
     metrics,
     api,
+    rules,
     context: contextOf && ((request, details) => contextOf(request, withDetails(portico, details))),
     contextValue: portico,
   });
@@ -90,8 +93,7 @@ export function openGraphqlDoor(context: AppContext): void {
 }
 
 /**
- * The schema with the relations of a declaration, if it has any besides users, and none has rules. Appends problems to
- * `problems`.
+ * The schema with the relations of a declaration, if it has any besides users. Appends problems to `problems`.
  */
 function withRelations(
   schema: GraphQLSchema,
@@ -100,19 +102,26 @@ function withRelations(
   problems: string[],
   served: () => ServedRelations | undefined,
 ): GraphQLSchema {
-  // Its resolvers do not know the views of rules yet.
-  if (!servesRelations(declared) || declared.some(hasRules)) return schema;
-  const relations = new Map(declared.map((relation) => [relation.name, relation]));
+  if (!servesRelations(declared)) return schema;
+  const relations = byName(declared);
   const before = problems.length;
   schemaProblems(relations, schema, problems, name);
   return problems.length > before ? schema : relationsSchema(schema, relations, relationResolvers(served()));
 }
 
-function servedRelations({ config, database, relations, relationFeed }: AppContext): ServedRelations {
+function byName(relations: readonly Relation[]): ReadonlyMap<string, Relation> {
+  return new Map(relations.map((relation) => [relation.name, relation]));
+}
+
+function servedRelations(
+  { config, database, relations, relationFeed }: AppContext,
+  rules: RowRules | undefined,
+): ServedRelations {
   const { settings } = config;
   const { users } = database();
   return {
-    relations: new Map(config.relations.map((relation) => [relation.name, relation])),
+    relations: byName(config.relations),
+    rules,
     storeOf(name) {
       const store = name === USERS ? users.rows : relations.get(name);
       if (store === undefined) throw new Error(`There is no relation ${name}`);

@@ -12,16 +12,17 @@ const TRY_AGAIN = 1013;
 
 /**
  * Checks the credentials of a WebSocket: those in the payload of `connection_init`, otherwise those of the
- * request that opened it. Resolves to false if the WebSocket is refused.
+ * request that opened it. Rules also let in clients without any. Resolves to false if the WebSocket is refused.
  */
 export async function authorizeSocket(
   policy: AccessPolicy,
   socket: Pick<GraphqlSocket, 'ctx' | 'close'>,
   params: Readonly<Record<string, unknown>> | undefined,
+  isRuled: boolean,
 ): Promise<boolean> {
   const { ctx } = socket;
   try {
-    await policy.authenticateLate(ctx, authorizationOf(params));
+    await policy.authenticateLate(ctx, authorizationOf(params), isRuled);
     return true;
   } catch (error) {
     policy.noteRefusal(ctx, error);

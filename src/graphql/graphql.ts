@@ -36,6 +36,7 @@ import {
   pageTags,
   readManifest,
 } from '../http/pages.ts';
+import type { RowRules } from '../relations/rules/views.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import type { ContextDetails } from './config.ts';
 import type { WebSocketLimits } from './operation-slots.ts';
@@ -56,7 +57,7 @@ const ALLOW = 'GET, HEAD, POST, OPTIONS';
 export const graphql: FastifyPluginAsync<GraphqlOptions> = async (app, given) => {
   const options = withDefaults(given);
   const { path, context, contextValue, maxBodyBytes, maxBatch } = options;
-  const policy = await pluginPolicy(app, options.api);
+  const policy = await pluginPolicy(app, options.api, options.rules !== undefined);
   const cors = corsPolicy(options.cors);
   const graphiql = openGraphiql(path);
   const budget = ReplyBudget.of(app);
@@ -67,6 +68,7 @@ export const graphql: FastifyPluginAsync<GraphqlOptions> = async (app, given) =>
     }),
     maxBatch,
     policy,
+    rules: options.rules,
     cors,
     // A context function needs Fastify's own request, so the fast path is disabled for such a door.
     contextOf:
@@ -129,6 +131,8 @@ export interface GraphqlOptions extends Partial<WebSocketLimits> {
   readonly metrics?: Metrics | undefined;
   /** The accepted credentials and the operations that need them; default none. */
   readonly api?: ApiOptions | AccessPolicy | undefined;
+  /** What callers may do with the relations in the schema; default what their scopes allow. */
+  readonly rules?: RowRules | undefined;
   /** Which pages of other origins may use the door; default none. */
   readonly cors?: CorsOptions | undefined;
 }
@@ -142,6 +146,7 @@ export function withDefaults(options: GraphqlOptions) {
     contextValue: undefined,
     metrics: undefined,
     api: undefined,
+    rules: undefined,
     cors: undefined,
     ...options,
     limits: { ...defaults, ...options.limits },
@@ -158,7 +163,7 @@ function postEndpoint(options: RunOptions, bodyLimit: number): Endpoint {
     },
     handle: (ctx) => runRequest(ctx, options),
   };
-  return guarded(endpoint, options, (policy, ctx) => policy.authorizeAny(ctx));
+  return guarded(endpoint, options, (policy, ctx) => enter(options, policy, ctx));
 }
 
 /**
@@ -182,8 +187,15 @@ function getEndpoint(options: RunOptions, page: Reply, sockets: ReturnType<typeo
   return guarded(endpoint, options, (policy, ctx) => {
     if (showsPage(ctx)) return;
     const opensSocket = offeredUpgrade(ctx.request.raw) !== undefined;
-    return opensSocket ? policy.authenticate(ctx) : policy.authorizeAny(ctx);
+    return opensSocket && options.rules === undefined
+      ? policy.authenticate(ctx)
+      : enter(options, policy, ctx);
   });
+}
+
+/** Lets a request in. Rules judge it by its operations, also without credentials. */
+function enter({ rules }: RunOptions, policy: AccessPolicy, ctx: RequestContext) {
+  return rules === undefined ? policy.authorizeAny(ctx) : policy.identify(ctx);
 }
 
 /** Refuses other types with 415: forms of other sites cannot send JSON (GraphQL over HTTP, "POST"). */

@@ -24,11 +24,13 @@ import { type ExecutionResult, GraphQLError } from 'graphql';
 import { refuseFromOtherSite } from '../access/cors.ts';
 import { type Guards, whileValid } from '../access/guarded.ts';
 import type { AccessPolicy } from '../access/policy.ts';
+import { type RowAccess, requireAny } from '../access/row-access.ts';
 import type { ErrorCode } from '../core/error-codes.ts';
 import { isRecord } from '../core/json.ts';
 import { parseAccept, takesEventStream } from '../core/negotiation.ts';
 import { type MaybePromise, whenReady } from '../core/scheduler.ts';
 import { requestFields } from '../core/trace.ts';
+import { type Operation as RowOperation, USERS } from '../relations/relation.ts';
 import type { ContextDetails } from './config.ts';
 
 /** Details of an operation in addition to its request. */
@@ -40,7 +42,7 @@ interface CallDetails {
 }
 
 /** Options for running requests. */
-export interface RunOptions extends Guards {
+export interface RunOptions extends Guards, RowAccess {
   readonly findOperation: FindOperation;
   /** Returns the context for resolvers. */
   contextOf(ctx: RequestContext, call?: CallDetails): unknown;
@@ -62,7 +64,7 @@ export function runRequest(ctx: RequestContext, options: RunOptions): MaybePromi
     if (type === undefined) throw notAcceptable();
     return runAll(ctx, params, type, options);
   }
-  const operation = options.findOperation(params);
+  const operation = findOperation(ctx, options, params);
   if (streams && (type === undefined || subscribes(operation))) {
     return streamResults(ctx, operation, params, options);
   }
@@ -70,7 +72,7 @@ export function runRequest(ctx: RequestContext, options: RunOptions): MaybePromi
   if ('errors' in operation) return refuseOperation(ctx, operation, type);
   refuseSubscription(operation);
   refuseWriteByGet(ctx, operation);
-  authorize(options.policy, ctx, operation);
+  authorize(options, ctx, operation);
   return whenReady(operation.run(params.variables, options.contextOf(ctx), ctx, ctx), (result) =>
     replyWith(masked(ctx, result), type),
   );
@@ -86,16 +88,16 @@ function runAll(
   type: ResultType,
   options: RunOptions,
 ): MaybePromise<Reply> {
-  const { findOperation, contextOf, maxBatch, policy } = options;
+  const { contextOf, maxBatch, policy } = options;
   let operations = 0;
   const recipient = new SharedClientSignal(ctx);
   const run = (params: RequestParams) => {
     // The request itself was counted as the first operation.
     if (operations++ > 0) policy?.countOperation(ctx);
-    const operation = findOperation(params);
+    const operation = findOperation(ctx, options, params);
     if ('errors' in operation) return resultText({ errors: operation.errors });
     refuseSubscription(operation);
-    authorize(policy, ctx, operation);
+    authorize(options, ctx, operation);
     const context = contextOf(ctx, { recipient });
     return whenReady(operation.run(params.variables, context, recipient, ctx), (result) =>
       resultText(masked(ctx, result)),
@@ -103,6 +105,13 @@ function runAll(
   };
   const texts = runBatch(batch, maxBatch, run, (refusal) => policy?.noteRefusal(ctx, refusal));
   return whenReady(texts, (body) => ({ status: 200, type: `${type}; charset=utf-8`, body }));
+}
+
+/** Finds the operation of a request. What is wrong with a document is for callers that may send some. Throws HttpProblem. */
+function findOperation(ctx: RequestContext, options: RunOptions, params: RequestParams) {
+  const operation = options.findOperation(params);
+  if ('errors' in operation) options.policy?.requireCaller(ctx);
+  return operation;
 }
 
 function refuseSubscription({ definition }: Operation): void {
@@ -254,12 +263,17 @@ export function negotiateResultType(accept: string | undefined): ResultType | un
 
 /**
  * Checks whether the caller may run an operation: mutations require write access, all others read access. A
- * mutation whose result can show data stored before requires both. Fields of relations require the access to these.
- * Throws HttpProblem.
+ * mutation whose result can show data stored before requires both. Fields of relations require the access to these, by
+ * rules where a relation has some. Throws HttpProblem.
  */
-export function authorize(policy: AccessPolicy | undefined, ctx: RequestContext, operation: Operation): void {
-  if (policy === undefined) return;
-  for (const { need, relation } of operation.needs) policy.authorizeOperation(ctx, need, relation);
+export function authorize(access: RowAccess, ctx: RequestContext, operation: Operation): void {
+  const { policy, rules } = access;
+  if (policy === undefined && rules === undefined) return;
+  for (const { need, relation, operations } of operation.needs) {
+    if (relation !== undefined && rules?.governs(relation) === true) {
+      requireAny(access, ctx, relation, operations as readonly RowOperation[]);
+    } else policy?.authorizeOperation(ctx, need, relation === USERS ? undefined : relation);
+  }
 }
 
 /** Creates a request's context from the shared one, with the `caller` if there is an access policy. */
@@ -301,12 +315,13 @@ function streamResults(
   ctx: RequestContext,
   operation: Operation | Refused,
   { variables }: RequestParams,
-  { policy, cors, contextOf }: RunOptions,
+  options: RunOptions,
 ): MaybePromise<Reply> {
+  const { policy, cors, contextOf } = options;
   refuseFromOtherSite('Event streams', ctx, cors);
   if ('errors' in operation) return eventsReply(ctx, { errors: operation.errors });
   refuseWriteByGet(ctx, operation);
-  authorize(policy, ctx, operation);
+  authorize(options, ctx, operation);
   // An event stream does not end, so HEAD is answered immediately.
   if (ctx.method === 'HEAD') return eventReply(NO_PIECES);
   const context = contextOf(ctx);

@@ -229,7 +229,8 @@ function createProtocol(schema: GraphQLSchema, options: RunOptions): Server<Grap
   return makeServer<Record<string, unknown> | undefined, GraphqlSocket>({
     connectionInitWaitTimeout: INIT_TIMEOUT,
     onConnect: ({ extra, connectionParams }) =>
-      options.policy === undefined || authorizeSocket(options.policy, extra, connectionParams),
+      options.policy === undefined ||
+      authorizeSocket(options.policy, extra, connectionParams, options.rules !== undefined),
     onSubscribe: (context, _id, payload) => begin(context, payload),
     execute: run,
     subscribe: run,
@@ -252,7 +253,10 @@ function createProtocol(schema: GraphQLSchema, options: RunOptions): Server<Grap
       operationName: operationName ?? undefined,
       variables: payload.variables ?? undefined,
     });
-    if ('errors' in operation) return operation.errors;
+    if ('errors' in operation) {
+      const stranger = forbiddenBy(options, socket, undefined);
+      return stranger === undefined ? operation.errors : [stranger];
+    }
     const forbidden = forbiddenBy(options, socket, operation);
     if (forbidden !== undefined) return [forbidden];
     const refused = socket.begin(payload);
@@ -289,15 +293,21 @@ function createProtocol(schema: GraphQLSchema, options: RunOptions): Server<Grap
   }
 }
 
-/** The error for an operation that the caller must not run; undefined if it may. */
+/**
+ * The error for an operation that the caller must not run, without one for a refused document; undefined if it may.
+ */
 function forbiddenBy(
   options: RunOptions,
   { ctx }: GraphqlSocket,
-  operation: Operation,
+  operation: Operation | undefined,
 ): GraphQLError | undefined {
   try {
+    if (operation === undefined) {
+      options.policy?.requireCaller(ctx);
+      return undefined;
+    }
     options.policy?.countOperation(ctx);
-    authorize(options.policy, ctx, operation);
+    authorize(options, ctx, operation);
     return undefined;
   } catch (error) {
     options.policy?.noteRefusal(ctx, error);

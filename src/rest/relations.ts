@@ -8,6 +8,7 @@ import {
 import { refuseCrossSite } from '../access/cors.ts';
 import { type Guards, guarded } from '../access/guarded.ts';
 import type { Permission } from '../access/policy.ts';
+import { enter, type RowAccess, requireAny, ruledEndpoint, viewOf } from '../access/row-access.ts';
 import { type MaybePromise, whenReady } from '../core/scheduler.ts';
 import type { Operation } from '../relations/relation.ts';
 import { invalidParameter } from '../relations/rows/conditions.ts';
@@ -47,7 +48,6 @@ import {
   removalOf,
   type WriteHead,
 } from './relations/row-requests.ts';
-import { enter, type RowAccess, requireAny, ruledEndpoint, viewOf } from './relations/row-views.ts';
 import { ShownRows } from './relations/shown-rows.ts';
 import {
   type Headers,

@@ -3,7 +3,6 @@ import {
   addEndpoints,
   addFields,
   BodyBudget,
-  type KnownCaller,
   readRawBodies,
   sendProblem,
 } from '@portico/transport';
@@ -14,7 +13,7 @@ import type { ApiOptions } from '../access/open-policy.ts';
 import type { AccessPolicy } from '../access/policy.ts';
 import { defaultsOf } from '../config/options/options.ts';
 import type { RelationFeed, UserEventFeed } from '../relations/events.ts';
-import { hasRules, type Relation, USERS } from '../relations/relation.ts';
+import { hasRules, type Relation } from '../relations/relation.ts';
 import type { RowStore, RowStores } from '../relations/rows/rows.ts';
 import type { DatabaseUserStore } from '../relations/user-stores.ts';
 import { importPlaces } from './bulk.ts';
@@ -95,7 +94,8 @@ export const rest: FastifyPluginAsync<RestOptions> = async (
     cors,
   });
   const listed = relationsOf(relations, users.rows);
-  const rules = listed.size === 0 ? undefined : await rulesOf(listed, policy);
+  const rules =
+    listed.size === 0 ? undefined : (await import('../access/row-access.ts')).rulesOf(listed, policy);
   const cursorKey = () => users.lists.cursorKey();
   const { list, read, create, update, remove } =
     users.rows === undefined
@@ -188,15 +188,6 @@ export const rest: FastifyPluginAsync<RestOptions> = async (
     return sendProblem(errors, allow === undefined ? NO_ROUTE : methodNotAllowed(allow), request, reply);
   }
 };
-
-/** What callers may do with rows; undefined if no relation has rules. Without its own, scopes decide. */
-async function rulesOf(relations: ReadonlyMap<string, Relation>, policy: AccessPolicy | undefined) {
-  const { RowRules } = await import('../relations/rules/views.ts');
-  return RowRules.of(relations, (caller, need, relation) => {
-    const known = { caller: caller as KnownCaller | undefined };
-    return policy?.allows(known, need, relation === USERS ? undefined : relation) ?? true;
-  });
-}
 
 /** The relations that conditions may name, with that of users if one refers to it. */
 function relationsOf(stores: RowStores, users: RowStore | undefined): ReadonlyMap<string, Relation> {

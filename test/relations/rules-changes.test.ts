@@ -1,32 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { follow } from '../rest/support/rest-door.ts';
-import { type Caller, declared, type RuledDoor, ruledDoors } from '../support/relations/ruled-door.ts';
-
-const RELATIONS = declared({
-  teams: {
-    columns: { lead: { type: 'text', max: 20 } },
-    rules: { read: 'anyone', create: { scope: 'staff' }, update: { scope: 'staff' } },
-  },
-  notes: {
-    columns: {
-      title: { type: 'text', max: 40 },
-      owner: { type: 'text', max: 40 },
-      cost: { type: 'integer', nullable: true, read: { scope: 'staff' } },
-      team: { type: 'reference', to: 'teams', nullable: true },
-    },
-    rules: {
-      read: [
-        { scope: 'staff' },
-        { where: { or: [{ owner: { caller: '/sub' } }, { team: { lead: { caller: '/sub' } } }] } },
-      ],
-      create: { scope: 'staff' },
-      update: { scope: 'staff' },
-      delete: { scope: 'staff' },
-    },
-  },
-  hidden: { one: 'hiddenOne', columns: { text: { type: 'text', max: 9 } }, rules: { create: 'anyone' } },
-});
+import { type Caller, type RuledDoor, ruledDoors } from '../support/relations/ruled-door.ts';
+import { LED } from '../support/relations/ruled-worlds.ts';
 
 async function followed({ door }: RuledDoor, { headers }: Caller, path: string) {
   const stream = await follow(door.url, headers, '', path);
@@ -47,7 +23,7 @@ async function followed({ door }: RuledDoor, { headers }: Caller, path: string) 
 for (const { engine, open } of ruledDoors) {
   describe(`changes under rules on ${engine}`, () => {
     test('a stream has the events of rows that its caller may read, with the columns that it may read', async () => {
-      await using world = await open(RELATIONS);
+      await using world = await open(LED);
       const staff = await world.caller('staff', { sub: 'staff', scope: 'staff' });
       const ann = await world.caller('ann', { sub: 'ann' });
       const bob = await world.caller('bob', { sub: 'bob' });
@@ -92,7 +68,7 @@ for (const { engine, open } of ruledDoors) {
     });
 
     test('no column that a caller may not read is in its events, and a row that has left has its key alone', async () => {
-      await using world = await open(RELATIONS);
+      await using world = await open(LED);
       const staff = await world.caller('staff', { sub: 'staff', scope: 'staff' });
       const ann = await world.caller('ann', { sub: 'ann' });
       await using stream = await followed(world, ann, '/notes?title:prefix=t');
@@ -107,7 +83,7 @@ for (const { engine, open } of ruledDoors) {
     });
 
     test('a relation that a caller may not read at all is not followed', async () => {
-      await using world = await open(RELATIONS);
+      await using world = await open(LED);
       const ann = await world.caller('ann', { sub: 'ann' });
       const accept = { accept: 'text/event-stream' };
       assert.equal((await ann.get('/hidden', accept)).status, 403);

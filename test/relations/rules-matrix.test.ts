@@ -1,81 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { type Caller, declared, type RuledDoor, ruledDoors } from '../support/relations/ruled-door.ts';
-
-const RELATIONS = declared({
-  teams: {
-    columns: { name: { type: 'text', max: 40 }, secret: { type: 'boolean', default: false } },
-    rules: { read: [{ scope: 'staff' }, { where: { secret: false } }], create: { scope: 'staff' } },
-  },
-  notes: {
-    columns: {
-      title: { type: 'text', max: 40 },
-      public: { type: 'boolean', default: false },
-      owner: { type: 'text', max: 40, set: { caller: '/sub' } },
-      rank: { type: 'integer', nullable: true, read: { scope: 'staff' }, write: { scope: 'staff' } },
-      kind: { type: 'text', max: 10, default: 'memo', immutable: true },
-      state: { type: 'text', max: 10, default: 'new', readonly: true },
-      team: { type: 'reference', to: 'teams', nullable: true },
-    },
-    unique: [['owner', 'title']],
-    indexes: [['title'], ['rank']],
-    rules: {
-      read: [{ scope: 'staff' }, { where: { or: [{ public: true }, { owner: { caller: '/sub' } }] } }],
-      create: [{ scope: 'staff' }, { where: { owner: { caller: '/sub' } } }],
-      update: [{ scope: 'staff' }, { where: { owner: { caller: '/sub' } } }],
-      delete: [{ scope: 'staff' }, { where: { owner: { caller: '/sub' }, public: false } }],
-    },
-  },
-  comments: {
-    columns: {
-      text: { type: 'text', max: 40 },
-      note: { type: 'reference', to: 'notes' },
-      author: { type: 'text', max: 40, set: { caller: '/sub' } },
-    },
-    rules: {
-      read: { where: { note: { owner: { caller: '/sub' } } } },
-      create: { where: { note: { or: [{ public: true }, { owner: { caller: '/sub' } }] } } },
-      update: { where: { note: { owner: { caller: '/sub' } } } },
-      delete: { where: { not: { author: { caller: '/sub' } } } },
-    },
-  },
-  plain: { one: 'plainOne', columns: { text: { type: 'text', max: 40 } } },
-});
-
-interface World extends RuledDoor {
-  readonly ann: Caller;
-  readonly bob: Caller;
-  readonly staff: Caller;
-  /** A caller whose token names no subject. */
-  readonly nameless: Caller;
-  readonly ids: Readonly<Record<'annPublic' | 'annPrivate' | 'bobPublic' | 'bobPrivate', number>>;
-}
-
-async function openWorld(open: (typeof ruledDoors)[number]['open']): Promise<World> {
-  const door = await open(RELATIONS);
-  const ann = await door.caller('ann', { sub: 'ann' });
-  const bob = await door.caller('bob', { sub: 'bob' });
-  const staff = await door.caller('staff', { sub: 'staff', scope: 'staff' });
-  const nameless = await door.caller('nameless', { sub: undefined, client_id: 'ann' });
-  const create = async (caller: Caller, path: string, body: unknown): Promise<number> => {
-    const reply = await caller.send('POST', path, body);
-    assert.equal(reply.status, 201, reply.text);
-    return reply.text === '' ? Number(reply.headers.get('location')?.split('/').at(-1)) : reply.body.id;
-  };
-  await create(staff, '/teams', { name: 'open' });
-  await create(staff, '/teams', { name: 'hidden', secret: true });
-  const ids = {
-    annPublic: await create(ann, '/notes', { title: 'a-public', public: true, team_id: 1 }),
-    annPrivate: await create(ann, '/notes', { title: 'a-private' }),
-    bobPublic: await create(bob, '/notes', { title: 'b-public', public: true }),
-    bobPrivate: await create(bob, '/notes', { title: 'b-private' }),
-  };
-  await staff.send('PATCH', `/notes/${ids.bobPublic}`, { team_id: 2, rank: 5 });
-  await staff.send('PATCH', `/notes/${ids.bobPrivate}`, { rank: 7 });
-  await create(bob, '/comments', { text: 'on ann', note_id: ids.annPublic });
-  await create(bob, '/comments', { text: 'on bob', note_id: ids.bobPrivate });
-  return Object.assign(door, { ann, bob, staff, nameless, ids });
-}
+import { type Caller, declared, ruledDoors } from '../support/relations/ruled-door.ts';
+import { NOTES, openNotes } from '../support/relations/ruled-worlds.ts';
 
 const titles = (reply: { readonly body: readonly { readonly title: string }[] }) =>
   reply.body.map(({ title }) => title).toSorted();
@@ -83,7 +9,7 @@ const titles = (reply: { readonly body: readonly { readonly title: string }[] })
 for (const { engine, open } of ruledDoors) {
   describe(`rules on ${engine}`, () => {
     test('each caller sees its rows in lists, counts, rows and exports', async () => {
-      await using world = await openWorld(open);
+      await using world = await openNotes(open);
       const { ann, bob, staff, anonymous, nameless } = world;
       const all = ['a-private', 'a-public', 'b-private', 'b-public'];
       const seen: readonly (readonly [Caller, readonly string[]])[] = [
@@ -130,7 +56,7 @@ for (const { engine, open } of ruledDoors) {
     });
 
     test('a column that a caller may not read cannot be named', async () => {
-      await using world = await openWorld(open);
+      await using world = await openNotes(open);
       const where = (tree: unknown) => `where=${encodeURIComponent(JSON.stringify(tree))}`;
       const queries = [
         'rank=5',
@@ -179,7 +105,7 @@ for (const { engine, open } of ruledDoors) {
     });
 
     test('a path over references and inverses sees only rows that the caller may read', async () => {
-      await using world = await openWorld(open);
+      await using world = await openNotes(open);
       const { ann, bob, staff, anonymous } = world;
       const where = (tree: unknown) => `where=${encodeURIComponent(JSON.stringify(tree))}`;
       // bob's public note belongs to a hidden team.
@@ -225,7 +151,7 @@ for (const { engine, open } of ruledDoors) {
     });
 
     test('a cursor shows each caller its own rows, and a tag tells of no hidden row', async () => {
-      await using world = await openWorld(open);
+      await using world = await openNotes(open);
       const { ann, bob, staff, anonymous, ids } = world;
       const first = await staff.get('/notes?limit=1&sort=title');
       const next = await anonymous.get(first.links.next ?? '');
@@ -247,7 +173,7 @@ for (const { engine, open } of ruledDoors) {
     });
 
     test('a hidden row is missing for every write, and one that may not be written is refused', async () => {
-      await using world = await openWorld(open);
+      await using world = await openNotes(open);
       const { ann, bob, nameless, anonymous, staff, ids } = world;
       const version = (await staff.get(`/notes/${ids.bobPrivate}`)).headers.get('etag') ?? '';
       const conditions = [{}, { 'if-match': version }, { 'if-match': '"1"' }, { 'if-match': '*' }];
@@ -301,7 +227,7 @@ for (const { engine, open } of ruledDoors) {
     });
 
     test('columns are written by those who may, when they may', async () => {
-      await using world = await openWorld(open);
+      await using world = await openNotes(open);
       const { ann, staff, ids } = world;
       const refusals: readonly (readonly [unknown, string, RegExp])[] = [
         [{ title: 'n', rank: 1 }, '#/rank', /may not write "rank"/],
@@ -359,7 +285,7 @@ for (const { engine, open } of ruledDoors) {
     });
 
     test('upserts, batches and references tell of no hidden row', async () => {
-      await using world = await openWorld(open);
+      await using world = await openNotes(open);
       const { ann, bob, staff, anonymous, ids } = world;
       // A key of a hidden row is taken, as for a create.
       const hidden = await ann.send('POST', '/notes?on=id', { title: 'x' });
@@ -522,7 +448,7 @@ for (const { engine, open } of ruledDoors) {
     });
 
     test('deletions by a filter remove what the caller may, all or none', async () => {
-      await using world = await openWorld(open);
+      await using world = await openNotes(open);
       const { ann, bob, staff } = world;
       const affecting = { prefer: 'max-affected=10' };
       // bob's private note matches too, but is hidden.
@@ -543,7 +469,7 @@ for (const { engine, open } of ruledDoors) {
     });
 
     test('imports report each line by the rules, and exports show no hidden row', async () => {
-      await using world = await openWorld(open);
+      await using world = await openNotes(open);
       const { ann, anonymous, staff, ids } = world;
       const ndjson = { 'content-type': 'application/x-ndjson' };
       const lines = [
@@ -583,7 +509,7 @@ for (const { engine, open } of ruledDoors) {
     });
 
     test('a repeated create shows its row as the caller may read it now', async () => {
-      await using world = await openWorld(open);
+      await using world = await openNotes(open);
       const { ann, staff } = world;
       const key = { 'idempotency-key': 'k1' };
       const first = await ann.send('POST', '/notes', { title: 'once' }, key);
@@ -610,7 +536,7 @@ for (const { engine, open } of ruledDoors) {
     });
 
     test('relations without rules follow their scopes, also where others cross to them', async () => {
-      await using world = await open(RELATIONS, 'all');
+      await using world = await open(NOTES, 'all');
       const plain = await world.caller('plain', { sub: 'p', scope: 'plain:read plain:write' });
       assert.equal((await plain.send('POST', '/plain', { text: 'x' })).status, 201);
       assert.equal((await plain.get('/plain')).body.length, 1);

@@ -1,79 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { type Caller, declared, ruledDoors } from '../support/relations/ruled-door.ts';
-
-const mine = { where: { owner: { caller: '/sub' } } };
-const RELATIONS = declared({
-  projects: {
-    columns: {
-      name: { type: 'text', max: 20 },
-      owner: { type: 'text', max: 20 },
-      budget: { type: 'integer', nullable: true, read: { scope: 'staff' } },
-      lead: { type: 'reference', to: 'people', nullable: true },
-    },
-    many: { tags: { through: 'labels' } },
-    rules: { read: [{ scope: 'staff' }, mine], create: [{ scope: 'staff' }, mine] },
-  },
-  tasks: {
-    columns: {
-      title: { type: 'text', max: 20 },
-      owner: { type: 'text', max: 20 },
-      hours: { type: 'integer', default: 1 },
-      project: { type: 'reference', to: 'projects' },
-    },
-    rules: { read: [{ scope: 'staff' }, mine], create: [{ scope: 'staff' }, mine] },
-  },
-  people: {
-    one: 'person',
-    columns: { name: { type: 'text', max: 20 }, secret: { type: 'boolean', default: false } },
-    rules: { read: [{ scope: 'staff' }, { where: { secret: false } }], create: { scope: 'staff' } },
-  },
-  tags: {
-    columns: { word: { type: 'text', max: 20 } },
-    rules: { read: 'anyone', create: { scope: 'staff' } },
-  },
-  labels: {
-    key: ['project_id', 'tag_id'],
-    columns: { project: { type: 'reference', to: 'projects' }, tag: { type: 'reference', to: 'tags' } },
-    rules: {
-      read: [{ scope: 'staff' }, { where: { project: { owner: { caller: '/sub' } } } }],
-      create: { scope: 'staff' },
-    },
-  },
-});
-
-async function openWorld(open: (typeof ruledDoors)[number]['open']) {
-  const world = await open(RELATIONS);
-  const staff = await world.caller('staff', { sub: 'staff', scope: 'staff' });
-  const ann = await world.caller('ann', { sub: 'ann' });
-  const bob = await world.caller('bob', { sub: 'bob' });
-  const create = async (path: string, ...rows: readonly unknown[]) => {
-    const reply = await staff.send('POST', path, rows);
-    assert.equal(reply.status, 201, reply.text);
-  };
-  await create('/people', { name: 'open' }, { name: 'hidden', secret: true });
-  await create(
-    '/projects',
-    { name: 'a1', owner: 'ann', budget: 10, lead_id: 1 },
-    { name: 'a2', owner: 'ann', budget: 20, lead_id: 2 },
-    { name: 'b1', owner: 'bob', budget: 30, lead_id: 1 },
-  );
-  await create(
-    '/tasks',
-    { title: 'ta', owner: 'ann', project_id: 1, hours: 1 },
-    { title: 'tb', owner: 'bob', project_id: 1, hours: 2 },
-    { title: 'tc', owner: 'ann', project_id: 3, hours: 4 },
-    { title: 'td', owner: 'ann', project_id: 2, hours: 8 },
-  );
-  await create('/tags', { word: 'x' });
-  await create('/labels', { project_id: 1, tag_id: 1 });
-  return Object.assign(world, { staff, ann, bob });
-}
+import { type Caller, ruledDoors } from '../support/relations/ruled-door.ts';
+import { openProjects } from '../support/relations/ruled-worlds.ts';
 
 for (const { engine, open } of ruledDoors) {
   describe(`rules of nested rows on ${engine}`, () => {
     test('embedded rows and columns are those that the caller may read', async () => {
-      await using world = await openWorld(open);
+      await using world = await openProjects(open);
       const { staff, ann, bob, anonymous } = world;
       const get = async (caller: Caller, path: string) => {
         const reply = await caller.get(path);
@@ -138,7 +71,7 @@ for (const { engine, open } of ruledDoors) {
     });
 
     test('aggregates are of rows and columns that the caller may read', async () => {
-      await using world = await openWorld(open);
+      await using world = await openProjects(open);
       const { staff, ann, bob, anonymous } = world;
       const sums = async (caller: Caller) =>
         (await caller.get('/tasks?aggregate=count,sum(hours)&group=project_id')).body;
@@ -163,7 +96,7 @@ for (const { engine, open } of ruledDoors) {
     });
 
     test('nested creates are judged row by row, and show what may be read', async () => {
-      await using world = await openWorld(open);
+      await using world = await openProjects(open);
       const { staff, ann } = world;
       const both = await ann.send('POST', '/projects', {
         name: 'n',

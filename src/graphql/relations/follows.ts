@@ -1,5 +1,6 @@
-import type { FollowEvents, ResolveSelection } from '@portico/graphql-plans';
+import type { FieldPlan, FollowEvents, ResolveSelection } from '@portico/graphql-plans';
 import { type GraphQLObjectType, type GraphQLResolveInfo, getNamedType } from 'graphql';
+import type { MaybePromise } from '../../core/scheduler.ts';
 import { codecOf } from '../../relations/codecs.ts';
 import type {
   ChangeType,
@@ -9,17 +10,22 @@ import type {
   RelationFeed,
 } from '../../relations/events.ts';
 import type { Column, Relation, Value } from '../../relations/relation.ts';
-import { isMet, isOfRowAlone } from '../../relations/rows/changes.ts';
+import { isMet, isMetBy, isOfRowAlone } from '../../relations/rows/changes.ts';
 import { type Condition, ConditionReader, invalidParameter } from '../../relations/rows/conditions.ts';
+import { RowFormat } from '../../relations/rows/rows.ts';
+import { type SeenEvent, seenEvents } from '../../relations/rules/seen-events.ts';
+import type { RowView } from '../../relations/rules/views.ts';
+import type { RowsFor } from '../callers/caller-rows.ts';
 import { resultOf } from './reads.ts';
 import { refusal, showing } from './refusals.ts';
-import type { KnownRow, RowRenderer } from './rendered-rows.ts';
+import { type KnownRow, RowRenderer } from './rendered-rows.ts';
 import { type SelectionReader, withNumbers } from './selections.ts';
+import { typeNameOf } from './types.ts';
 
 /** What subscriptions need of the service. */
 export interface FollowOptions {
   readonly selections: SelectionReader;
-  readonly rows: RowRenderer;
+  readonly rowsFor: RowsFor;
   /** The changes of relations; undefined if none records them. */
   readonly feed: RelationFeed | undefined;
 }
@@ -39,30 +45,46 @@ export class Follows {
 
   /** Opens the events of a relation, of one kind or of all. */
   events(relation: Relation, type: ChangeType | undefined): FollowEvents {
-    return (_field, given) =>
+    return (field, given, request) =>
       showing(async () => {
         const { where, after } = given as FollowInput;
-        const { feed } = this.#options;
+        const { feed, rowsFor } = this.#options;
         if (feed === undefined) throw new Error('No relation records its changes');
-        const condition = this.#conditionOf(relation, where);
+        const caller = rowsFor(request);
+        const condition = this.#conditionOf(relation, where, caller.view);
+        for (const rows of rowFields(field, relation))
+          this.#options.selections.check(rows, relation, caller.view);
         const follower = await feed.follow(after == null ? undefined : readPosition(after));
-        const wants = (event: RelationEvent) =>
-          event.relation === relation.name &&
-          (type === undefined || event.type === type) &&
-          (condition === undefined || isMet(event, condition));
-        return eachOf(follower, wants);
+        const isOf = (event: RelationEvent) => type === undefined || event.type === type;
+        return eachOf(follower, (all) => {
+          const events = all.filter((event) => event.relation === relation.name);
+          const { view } = caller;
+          if (view !== undefined)
+            return wantedOf(seenEvents(view, caller.of(relation), events), isOf, condition);
+          return events.filter(
+            (event) => isOf(event) && (condition === undefined || isMet(event, condition)),
+          );
+        });
       });
   }
 
-  /** The row of an event, the root value of a result. */
+  /** The row of an event, the root value of a result; null if it has left what the caller may read. */
   row(relation: Relation): ResolveSelection {
-    return (field, _given, _request, { rootValue, variableValues }) =>
+    return (field, _given, request, { rootValue, variableValues }) =>
       showing(async () => {
-        const selected = this.#options.selections.read(field, relation, variableValues, { rows: 1 });
+        const { selections, rowsFor } = this.#options;
+        const caller = rowsFor(request);
+        const selected = selections.read(field, relation, variableValues, { rows: 1 }, caller.view);
         const row = rowOf(relation, rootValue as RelationEvent);
-        const [json = 'null'] = await this.#options.rows.render([row], selected.shape.selection);
+        if (row === undefined) return null;
+        const [json = 'null'] = await new RowRenderer(caller).render([row], selected.shape.selection);
         return resultOf(json, selected, 1);
       });
+  }
+
+  /** The key of the row of an event, which the caller could read before. */
+  key(relation: Relation): ResolveSelection {
+    return (_field, _given, _request, { rootValue }) => keyOfEvent(relation, rootValue as RelationEvent);
   }
 
   /** A change, whose row the executor asks for. */
@@ -75,6 +97,7 @@ export class Follows {
       return {
         position: textOf(event),
         type: event.type,
+        key: () => keyOfEvent(relation, event),
         row: (_given: unknown, _context: unknown, at: GraphQLResolveInfo) => {
           const plan = plans.get(String(at.path.key));
           if (plan === undefined) throw new Error('The row of a change is not planned');
@@ -85,9 +108,9 @@ export class Follows {
   }
 
   /** The condition on the row of an event. Throws HttpProblem. */
-  #conditionOf(relation: Relation, where: unknown): Condition | undefined {
+  #conditionOf(relation: Relation, where: unknown, view: RowView | undefined): Condition | undefined {
     if (where == null) return undefined;
-    const condition = new ConditionReader(this.#options.selections.relations, 'where').readTree(
+    const condition = new ConditionReader(this.#options.selections.relations, 'where', view).readTree(
       relation,
       withNumbers(this.#options.selections.relations, relation, where),
     );
@@ -99,10 +122,30 @@ export class Follows {
   }
 }
 
-/** The wanted events, one after the other. Returning it returns the follower at once. */
+/** The fields with rows of the field of a subscription: itself, or those of a change; none for a key. */
+function rowFields(field: FieldPlan, relation: Relation): readonly FieldPlan[] {
+  const type = getNamedType(field.definition.type) as GraphQLObjectType;
+  const name = typeNameOf(relation);
+  if (type.name === name) return [field];
+  return field.select(type).fields.filter(({ definition }) => getNamedType(definition.type).name === name);
+}
+
+/** The events that a caller may see and wants. */
+async function wantedOf(
+  all: Promise<readonly SeenEvent[]>,
+  isOf: (event: RelationEvent) => boolean,
+  condition: Condition | undefined,
+): Promise<readonly RelationEvent[]> {
+  const wanted = (await all).filter(
+    ({ event, row }) => isOf(event) && (condition === undefined || isMetBy(row, condition)),
+  );
+  return wanted.map(({ event }) => event);
+}
+
+/** The chosen events, one after the other. Returning it returns the follower at once. */
 function eachOf(
   follower: EventFollower<RelationEvent>,
-  wants: (event: RelationEvent) => boolean,
+  choose: (events: readonly RelationEvent[]) => MaybePromise<readonly RelationEvent[]>,
 ): AsyncIterableIterator<RelationEvent> {
   const waiting: RelationEvent[] = [];
   const iterator: AsyncIterableIterator<RelationEvent> = {
@@ -112,7 +155,7 @@ function eachOf(
         if (event !== undefined) return { value: event, done: false };
         const { value, done } = await showing(() => follower.next());
         if (done === true) return { value: undefined, done };
-        waiting.push(...value.filter(wants));
+        waiting.push(...(await showing(() => choose(value))));
       }
     },
     async return() {
@@ -138,10 +181,18 @@ function readPosition(text: string): EventPosition {
   return { position: Number(position), at: Number(at) };
 }
 
-/** The row of an event. A column that came later has its default. */
-function rowOf({ columns }: Relation, { json }: RelationEvent): KnownRow {
-  const { row } = JSON.parse(json) as { readonly row: Readonly<Record<string, unknown>> };
-  return { values: columns.map((column) => valueIn(row, column)), version: undefined };
+/** The row of an event; undefined if it has its key alone. A column that came later has its default. */
+function rowOf({ columns }: Relation, { json }: RelationEvent): KnownRow | undefined {
+  const { row } = JSON.parse(json) as { readonly row?: Readonly<Record<string, unknown>> };
+  return row && { values: columns.map((column) => valueIn(row, column)), version: undefined };
+}
+
+/** The columns of the key of an event's row. */
+function keyOfEvent(relation: Relation, { key }: RelationEvent): Readonly<Record<string, unknown>> {
+  const format = new RowFormat(relation);
+  const values = format.readPath(key);
+  if (values === undefined) throw new Error(`${key} is no key of ${relation.name}`);
+  return JSON.parse(format.keyJson(values)) as Readonly<Record<string, unknown>>;
 }
 
 function valueIn(row: Readonly<Record<string, unknown>>, { name, type, default: standard }: Column): Value {

@@ -8,8 +8,9 @@ import { type Condition, invalidParameter, type Relations } from '../../relation
 import { RowCursors, sortReader } from '../../relations/rows/cursors.ts';
 import type { RowOrder } from '../../relations/rows/orders.ts';
 import type { RowPage } from '../../relations/rows/row-lists.ts';
-import type { RowKey, RowStore } from '../../relations/rows/rows.ts';
+import type { RowKey } from '../../relations/rows/rows.ts';
 import { linkOf, type SelectedMember } from '../../relations/selections/selection.ts';
+import type { CallerRows, RowsFor } from '../callers/caller-rows.ts';
 import { showing } from './refusals.ts';
 import { limitOf, numberOf, type SelectedRows, type SelectionReader } from './selections.ts';
 import { isNumber, LIST_LIMIT } from './types.ts';
@@ -17,8 +18,7 @@ import { isNumber, LIST_LIMIT } from './types.ts';
 /** What reads need of the service. */
 export interface ReadOptions {
   readonly selections: SelectionReader;
-  /** The rows of a relation. */
-  storeOf(relation: string): RowStore;
+  readonly rowsFor: RowsFor;
   /** The key of the database that signs cursors. */
   cursorKey(): MaybePromise<Uint8Array>;
 }
@@ -50,14 +50,16 @@ export class Reads {
 
   /** `books(where:, orderBy:, limit:, after:)` */
   list(relation: Relation): ResolveSelection {
-    return (field, given, _request, { variableValues }) =>
+    return (field, given, request, { variableValues }) =>
       showing(() => {
         const input = given as ListInput;
         const rows = limitOf(input.limit ?? LIST_LIMIT.default, 'limit');
-        const selected = this.#options.selections.read(field, relation, variableValues, { ...input, rows });
+        const caller = this.#options.rowsFor(request);
+        const asked = { ...input, rows };
+        const selected = this.#options.selections.read(field, relation, variableValues, asked, caller.view);
         const place = this.#placeOf(relation, input, selected.shape.order, input.after, false);
         return whenReady(place, (at) =>
-          whenReady(this.#page(relation, selected, rows, at), ({ json, count }) =>
+          whenReady(this.#page(caller, selected, rows, at), ({ json, count }) =>
             resultOf(`[${json}]`, selected, count),
           ),
         );
@@ -66,21 +68,22 @@ export class Reads {
 
   /** `book(id:)` */
   row(relation: Relation): ResolveSelection {
-    return (field, given, _request, { variableValues }) =>
+    return (field, given, request, { variableValues }) =>
       showing(() => {
-        const selected = this.#options.selections.read(field, relation, variableValues, { rows: 1 });
+        const caller = this.#options.rowsFor(request);
+        const asked = { rows: 1 };
+        const selected = this.#options.selections.read(field, relation, variableValues, asked, caller.view);
         const key = keyOf(relation, given);
         if (key === undefined) return null;
-        return whenReady(
-          this.#options.storeOf(relation.name).lists.read(key, selected.shape.selection),
-          (json) => (json === undefined ? null : resultOf(json, selected, 1)),
+        return whenReady(caller.of(relation).lists.read(key, selected.shape.selection), (json) =>
+          json === undefined ? null : resultOf(json, selected, 1),
         );
       });
   }
 
   /** `booksConnection(first:, after:, last:, before:, where:, orderBy:)` */
   connection(relation: Relation): ResolveSelection {
-    return (field, given, _request, { variableValues }) =>
+    return (field, given, request, { variableValues }) =>
       showing(async () => {
         const input = given as ListInput;
         const backwards = isBackwards(input);
@@ -88,7 +91,8 @@ export class Reads {
         const edges = field
           .select(getNamedType(field.definition.type) as GraphQLObjectType)
           .fields.filter(({ name }) => name === 'edges');
-        const read = await this.#edges(relation, edges, input, { rows, backwards, variableValues });
+        const caller = this.#options.rowsFor(request);
+        const read = await this.#edges(relation, edges, input, { rows, backwards, variableValues, caller });
         const list = read.selected.shape;
         const { first, last, more } = read.page;
         const cursor = (values: readonly Value[] | undefined) =>
@@ -101,7 +105,7 @@ export class Reads {
             startCursor: () => cursor(first),
             endCursor: () => cursor(last),
           },
-          totalCount: () => showing(() => this.#options.storeOf(relation.name).lists.count(list.where)),
+          totalCount: () => showing(() => caller.of(relation).lists.count(list.where)),
         };
       });
   }
@@ -111,7 +115,12 @@ export class Reads {
     relation: Relation,
     edges: readonly FieldPlan[],
     input: ListInput,
-    { rows, backwards, variableValues }: { rows: number; backwards: boolean; variableValues: VariableValues },
+    {
+      rows,
+      backwards,
+      variableValues,
+      caller,
+    }: { rows: number; backwards: boolean; variableValues: VariableValues; caller: CallerRows },
   ) {
     const { selections } = this.#options;
     const within = edges.flatMap((edge) =>
@@ -122,12 +131,14 @@ export class Reads {
     const hasCursors = within.some(({ field }) => field.name === 'cursor');
     const nodes = within.filter(({ field }) => field.name === 'node');
     const asked = { where: input.where, orderBy: input.orderBy, rows };
-    const all = nodes.map(({ field }) => selections.read(field, relation, variableValues, asked));
-    const [selected = selections.list(relation, asked), ...others] = all;
+    const all = nodes.map(({ field }) =>
+      selections.read(field, relation, variableValues, asked, caller.view),
+    );
+    const [selected = selections.list(relation, asked, caller.view), ...others] = all;
     const { order } = selected.shape;
     const at = await this.#placeOf(relation, input, order, backwards ? input.before : input.after, backwards);
     const first = hasCursors ? withKeys(selections.relations, selected, order) : selected;
-    const page = await this.#page(relation, first, rows, at);
+    const page = await this.#page(caller, first, rows, at);
     const texts = rowTexts(page.json).map((text) =>
       hasCursors ? withoutKeys(text, order) : { text, keys: [] },
     );
@@ -135,7 +146,7 @@ export class Reads {
       { selected, texts: texts.map(({ text }) => text) },
     ];
     for (const other of others) {
-      found.push({ selected: other, texts: rowTexts((await this.#page(relation, other, rows, at)).json) });
+      found.push({ selected: other, texts: rowTexts((await this.#page(caller, other, rows, at)).json) });
     }
     const values = found.map((each) => each.texts.map((text) => resultOf(text, each.selected, 1)));
     const place = new Map(nodes.map(({ edge, field }, i) => [`${edge.key} ${field.key}`, i]));
@@ -150,8 +161,8 @@ export class Reads {
     };
   }
 
-  #page(relation: Relation, { shape }: SelectedRows, limit: number, at: Place): MaybePromise<RowPage> {
-    return this.#options.storeOf(relation.name).lists.page({ shape, limit, ...at });
+  #page(caller: CallerRows, { shape }: SelectedRows, limit: number, at: Place): MaybePromise<RowPage> {
+    return caller.of(shape.selection.relation).lists.page({ shape, limit, ...at });
   }
 
   /** Where a page begins whose cursor a client sent. Throws HttpProblem. */

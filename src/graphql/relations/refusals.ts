@@ -29,7 +29,7 @@ export function missingRow(relation: string): GraphQLError {
 }
 
 /** Turns what clients may see of an error into a refusal, and leaves other errors as they are. */
-function shown(error: unknown): unknown {
+export function shown(error: unknown): unknown {
   if (error instanceof HttpProblem && error.status < 500) {
     const errors = error.reasons.length > 0 ? { errors: error.reasons } : {};
     return refusal(error.code, error.message, errors);

@@ -2,9 +2,9 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { codecOf } from '../../relations/codecs.ts';
 import type { Relation, Value } from '../../relations/relation.ts';
 import type { Condition } from '../../relations/rows/conditions.ts';
-import type { RowStore } from '../../relations/rows/rows.ts';
 import { LIMITS, SelectionLimitError } from '../../relations/selections/limits.ts';
 import type { Link, NestedRows, SelectedMember, Selection } from '../../relations/selections/selection.ts';
+import type { CallerRows } from '../callers/caller-rows.ts';
 
 /** A row whose values are known, as a write or an event has it. */
 export interface KnownRow {
@@ -16,14 +16,15 @@ export interface KnownRow {
 /** How many rows of other relations are read at the same time. */
 const CONCURRENT = 20;
 
-/** Writes the JSON of rows that are known, and reads the rows of other relations within them. */
+/** Writes the JSON of rows that are known, and reads the rows of other relations within them for a caller. */
 export class RowRenderer {
-  readonly #storeOf: (relation: string) => RowStore;
+  readonly #caller: CallerRows;
 
-  constructor(storeOf: (relation: string) => RowStore) {
-    this.#storeOf = storeOf;
+  constructor(caller: CallerRows) {
+    this.#caller = caller;
   }
 
+  /** Rows that the caller may read, whose columns have been checked as the selection was read. */
   async render(rows: readonly KnownRow[], { relation, members }: Selection): Promise<readonly string[]> {
     const texts: string[] = [];
     for (let start = 0; start < rows.length; start += CONCURRENT) {
@@ -73,7 +74,7 @@ export class RowRenderer {
   ): Promise<string> {
     const found = foundFrom(relation, values, link);
     if (found === undefined) return link.isReference ? 'null' : '[]';
-    const { lists } = this.#storeOf(link.relation.name);
+    const { lists } = this.#caller.of(link.relation);
     const shape = { where: { is: 'and', all: [found, where] } as const, order, fields: undefined, selection };
     const most = limit ?? LIMITS.perRow;
     const page = await lists.page({ shape, limit: most, next: undefined, backwards: false });

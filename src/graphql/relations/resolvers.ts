@@ -2,13 +2,13 @@ import type { FollowEvents, ResolveSelection } from '@portico/graphql-plans';
 import type { GraphQLFieldConfig } from 'graphql';
 import type { MaybePromise } from '../../core/scheduler.ts';
 import type { ChangeType, RelationFeed } from '../../relations/events.ts';
-import type { Relation } from '../../relations/relation.ts';
+import type { Operation, Relation } from '../../relations/relation.ts';
 import type { Relations } from '../../relations/rows/conditions.ts';
-import type { RowStore } from '../../relations/rows/rows.ts';
+import { type RowSource, rowsFor } from '../callers/caller-rows.ts';
 import { Follows } from './follows.ts';
 import { Reads } from './reads.ts';
-import { RowRenderer } from './rendered-rows.ts';
 import { SelectionReader } from './selections.ts';
+import { mayLeave } from './types.ts';
 import { type FieldWrite, Writes } from './writes.ts';
 
 type Resolved = Pick<GraphQLFieldConfig<unknown, unknown>, 'resolve' | 'subscribe' | 'extensions'>;
@@ -33,10 +33,8 @@ export type RelationResolvers = Readonly<
 >;
 
 /** The rows that a door serves. */
-export interface ServedRelations {
+export interface ServedRelations extends RowSource {
   readonly relations: Relations;
-  /** The rows of a relation, also those of users. */
-  storeOf(relation: string): RowStore;
   readonly feed: RelationFeed | undefined;
   /** The key of the database that signs cursors. */
   cursorKey(): MaybePromise<Uint8Array>;
@@ -54,26 +52,29 @@ const resolve = () => {
 /** The resolvers of a door; without rows, those of a schema that is only checked. */
 export function relationResolvers(served: ServedRelations | undefined): RelationResolvers {
   if (served === undefined) return CHECKED;
-  const { relations, storeOf, maxValues } = served;
-  const selections = new SelectionReader(relations, maxValues);
-  const rows = new RowRenderer(storeOf);
-  const reads = new Reads({ ...served, selections });
-  const [first] = relations.keys();
-  const writes = new Writes({
-    selections,
-    rows,
-    transactions: storeOf(first ?? '').transactions,
-    requireIfMatch: served.requireIfMatch,
-  });
-  const follows = new Follows({ selections, rows, feed: served.feed });
+  const { feed, cursorKey, requireIfMatch } = served;
+  const common = {
+    selections: new SelectionReader(served.relations, served.maxValues),
+    rowsFor: rowsFor(served),
+  };
+  const reads = new Reads({ ...common, cursorKey });
+  const writes = new Writes({ ...common, requireIfMatch });
+  const follows = new Follows({ ...common, feed });
   const read = (selects: (relation: Relation) => ResolveSelection) => (relation: Relation) => ({
     resolve,
     extensions: { access: relation.name, selects: selects(relation) },
   });
-  const write = (kind: FieldWrite['kind']) => (relation: Relation) => ({
-    resolve,
-    extensions: { access: relation.name, writes: { kind, relation }, together: writes.together },
-  });
+  const write =
+    (kind: FieldWrite['kind'], ...operations: readonly Operation[]) =>
+    (relation: Relation) => ({
+      resolve,
+      extensions: {
+        access: relation.name,
+        operations,
+        writes: { kind, relation },
+        together: writes.together,
+      },
+    });
   const follow =
     (type: ChangeType | undefined, selects: (relation: Relation) => ResolveSelection) =>
     (relation: Relation) => {
@@ -89,14 +90,16 @@ export function relationResolvers(served: ServedRelations | undefined): Relation
     list: read((relation) => reads.list(relation)),
     row: read((relation) => reads.row(relation)),
     connection: read((relation) => reads.connection(relation)),
-    create: write('create'),
-    createAll: write('createAll'),
-    upsert: write('upsert'),
-    update: write('update'),
-    remove: write('remove'),
+    create: write('create', 'create'),
+    createAll: write('createAll', 'create'),
+    upsert: write('upsert', 'create', 'update'),
+    update: write('update', 'update'),
+    remove: write('remove', 'delete'),
     created: follow('created', row),
     updated: follow('updated', row),
-    deleted: follow('deleted', row),
+    deleted: follow('deleted', (relation) =>
+      mayLeave(relation) ? follows.key(relation) : follows.row(relation),
+    ),
     changed: follow(undefined, (relation) => follows.change(relation)),
   };
 }

@@ -21,6 +21,8 @@ import type { RelationResolvers } from './resolvers.ts';
 import {
   capitalized,
   LIST_LIMIT,
+  mayHide,
+  mayLeave,
   RelationTypes,
   SHARED_NAMES,
   typeNameOf,
@@ -138,7 +140,10 @@ class RootFields {
       const [create, createAll, upsert, update, remove] = rootNames(relation).mutation;
       const { name } = relation;
       const input = () => new GraphQLNonNull(this.#type<GraphQLInputObjectType>(relation, 'Create'));
-      const row = () => new GraphQLNonNull(this.#types.row(relation));
+      const row = () => {
+        const type = this.#types.row(relation);
+        return mayHide(relation) ? type : new GraphQLNonNull(type);
+      };
       return [
         [
           create,
@@ -153,7 +158,7 @@ class RootFields {
           createAll,
           () =>
             this.#field(relation, 'createAll', {
-              type: this.#rows(relation),
+              type: new GraphQLNonNull(new GraphQLList(row())),
               description: `Creates rows of ${name}, all or none.`,
               args: { data: { type: new GraphQLNonNull(new GraphQLList(input())) } },
             }),
@@ -202,7 +207,9 @@ class RootFields {
       const [created, updated, deleted, changed] = rootNames(relation).subscription;
       const of = (what: 'created' | 'updated' | 'deleted') => () =>
         this.#field(relation, what, {
-          type: new GraphQLNonNull(this.#types.row(relation)),
+          type: new GraphQLNonNull(
+            what === 'deleted' && mayLeave(relation) ? this.#types.key(relation) : this.#types.row(relation),
+          ),
           description: `Each row of ${relation.name} that is ${what} from now on.`,
           args: this.#where(relation),
         });

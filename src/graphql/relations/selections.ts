@@ -2,7 +2,7 @@ import type { FieldPlan } from '@portico/graphql-plans';
 import type { GraphQLObjectType, VariableValues } from 'graphql';
 import { getNamedType } from 'graphql';
 import { GenerationalCache } from '../../core/generational-cache.ts';
-import { type Relation, USERS } from '../../relations/relation.ts';
+import { type Column, type Relation, USERS } from '../../relations/relation.ts';
 import {
   type Condition,
   ConditionReader,
@@ -11,6 +11,8 @@ import {
 } from '../../relations/rows/conditions.ts';
 import { type RowOrder, readSort, withKey } from '../../relations/rows/orders.ts';
 import type { RowListShape } from '../../relations/rows/row-lists.ts';
+import { isAll } from '../../relations/rules/rule-trees.ts';
+import type { RowView } from '../../relations/rules/views.ts';
 import {
   checkSelection,
   linkOf,
@@ -63,9 +65,12 @@ const MAX_BYTES = 4 * 1024 * 1024;
 const FIELD_BYTES = 300;
 const CHARACTER_BYTES = 16;
 
+/** The view of the caller who selects; undefined without rules. It is never left out, so that none is forgotten. */
+type Viewer = RowView | undefined;
+
 /**
- * Reads what fields select into selections of rows: once per field of a document and values of its arguments, since
- * statements are kept with the selection.
+ * Reads what fields select into selections of rows: once per field of a document, values of its arguments and view of a
+ * caller, since statements are kept with the selection, and what a caller may not read is refused as it is read.
  */
 export class SelectionReader {
   readonly relations: Relations;
@@ -90,17 +95,20 @@ export class SelectionReader {
     relation: Relation,
     variables: VariableValues,
     { where = null, orderBy = null, rows }: { where?: unknown; orderBy?: unknown; rows: number },
+    view: Viewer,
   ): SelectedRows {
     const plan = this.#planOf(field, relation);
     const given: unknown[] = [where, orderBy];
     this.#collect(plan, variables, given);
     const number = this.#numbers.get(plan) ?? this.#next++;
     this.#numbers.set(plan, number);
-    const key = `${number} ${JSON.stringify(given)}`;
+    const viewed = view?.key ?? '';
+    const key = `${number} ${JSON.stringify(given)}${viewed}`;
     let found = this.#read.get(key);
     if (found === undefined) {
-      const list = this.#list(relation, where, orderBy, 'where');
-      const { selection, values } = this.#select(plan, variables, plan.isOpen, '');
+      const list = this.#list(relation, where, orderBy, { parameter: 'where', view });
+      this.check(field, relation, view);
+      const { selection, values } = this.#select(plan, variables, plan.isOpen, { above: '', view });
       checkSelection(selection, field.key);
       found = { shape: { ...list, fields: undefined, selection }, isWhole: !plan.isOpen, values };
       this.#read.set(key, found, CHARACTER_BYTES * key.length + FIELD_BYTES * (given.length + sizeOf(plan)));
@@ -116,14 +124,34 @@ export class SelectionReader {
   }
 
   /** A list of rows of which nothing is shown. Throws HttpProblem. */
-  list(relation: Relation, { where, orderBy }: { where?: unknown; orderBy?: unknown }): SelectedRows {
+  list(
+    relation: Relation,
+    { where, orderBy }: { where?: unknown; orderBy?: unknown },
+    view: Viewer,
+  ): SelectedRows {
     const members: readonly SelectedMember[] = [{ is: 'constant', name: '_', json: '0' }];
-    const list = this.#list(relation, where, orderBy, 'where');
+    const list = this.#list(relation, where, orderBy, { parameter: 'where', view });
     return {
       shape: { ...list, fields: undefined, selection: { relation, members } },
       isWhole: true,
       values: 1,
     };
+  }
+
+  /** Checks that a caller may read the columns that a field selects of rows. Throws GraphQLError or HttpProblem. */
+  check(field: FieldPlan, relation: Relation, view: Viewer): void {
+    if (view !== undefined) this.#check(this.#planOf(field, relation), field.key, view);
+  }
+
+  #check({ relation, members }: RowsPlan, place: string, view: RowView): void {
+    for (const member of members) {
+      if (member.is === 'column')
+        view.requireReadable(place, relation, relation.columns[member.index] as Column);
+      if (member.is !== 'rows') continue;
+      const through = linkOf(this.relations, relation, member.name)?.through?.relation;
+      if (through !== undefined && !isAll(view.of(through).read)) throw unconnected(member.name, through);
+      this.#check(member.rows, member.name, view);
+    }
   }
 
   #planOf(field: FieldPlan, relation: Relation): RowsPlan {
@@ -148,14 +176,17 @@ export class SelectionReader {
     { relation, type, members }: RowsPlan,
     variables: VariableValues,
     isCompleted: boolean,
-    above: string,
+    { above, view }: { above: string; view: Viewer },
   ): { readonly selection: Selection; readonly values: number } {
     const selected: SelectedMember[] = [];
     let values = 1;
     if (isCompleted) {
-      // Resolvers may read any column.
-      for (const [column, { name }] of relation.columns.entries())
+      // Resolvers may read any column that the caller may.
+      const readable = view?.readableOf(relation) ?? relation.columns.keys();
+      for (const column of readable) {
+        const { name } = relation.columns[column] as Column;
         selected.push({ is: 'column', name, column });
+      }
       if (relation.name !== USERS) selected.push({ is: 'version', name: VERSION });
     }
     for (const member of members) {
@@ -180,8 +211,8 @@ export class SelectionReader {
       if (link === undefined) throw new Error(`${relation.name} has no ${name}`);
       const path = above === '' ? name : `${above}.${name}`;
       const { where, orderBy, limit } = field.readArguments(variables) as ListInput;
-      const list = this.#list(link.relation, where, orderBy, path);
-      const within = this.#select(rows, variables, isCompleted, path);
+      const list = this.#list(link.relation, where, orderBy, { parameter: path, view });
+      const within = this.#select(rows, variables, isCompleted, { above: path, view });
       values += within.values * (link.isReference ? 1 : (limit ?? 1));
       selected.push({
         is: 'rows',
@@ -200,11 +231,16 @@ export class SelectionReader {
   }
 
   /** Reads the arguments of a list. Throws HttpProblem. */
-  #list(relation: Relation, where: unknown, orderBy: unknown, parameter: string): ListArguments {
+  #list(
+    relation: Relation,
+    where: unknown,
+    orderBy: unknown,
+    { parameter, view }: { parameter: string; view: Viewer },
+  ): ListArguments {
     const condition: Condition =
       where == null
         ? { is: 'and', all: [] }
-        : new ConditionReader(this.relations, parameter).readTree(
+        : new ConditionReader(this.relations, parameter, view).readTree(
             relation,
             withNumbers(this.relations, relation, where),
           );
@@ -212,7 +248,7 @@ export class SelectionReader {
     const order =
       terms.length === 0
         ? withKey(relation, [])
-        : readSort(this.relations, relation, terms.join(), { parameter: 'orderBy' });
+        : readSort(this.relations, relation, terms.join(), { parameter: 'orderBy', guard: view });
     return { where: condition, order };
   }
 }
@@ -221,6 +257,12 @@ interface ListInput {
   readonly where?: unknown;
   readonly orderBy?: unknown;
   readonly limit?: number | null;
+}
+
+/** The refusal of rows that rows of a relation connect of which the caller may not read all. */
+function unconnected(name: string, through: Relation) {
+  const message = `"${name}" leads over rows of ${through.name}, of which the caller may not read all`;
+  return refusal('NOT_ALLOWED', message);
 }
 
 /** A limit within its bounds. Throws HttpProblem. */

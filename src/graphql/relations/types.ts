@@ -17,7 +17,13 @@ import {
   GraphQLString,
 } from 'graphql';
 import { LIMIT } from '../../relations/lists.ts';
-import { type Column, type ColumnType, type Relation, USERS } from '../../relations/relation.ts';
+import {
+  type Column,
+  type ColumnRules,
+  type ColumnType,
+  type Relation,
+  USERS,
+} from '../../relations/relation.ts';
 import type { Relations } from '../../relations/rows/conditions.ts';
 import { linkOf } from '../../relations/selections/selection.ts';
 import { FILTERED, filterName, filterOf, listOf, testsOf } from './filters.ts';
@@ -75,12 +81,30 @@ export const VERSION = '_version';
 const CONDITIONS = ['Where', 'ListWhere', 'Order'] as const;
 const OTHERS = ['', 'Connection', 'Edge', 'Change', 'Create', 'Patch', 'Unique'] as const;
 
+/** Whether a rule may hide rows of a relation from some callers, so that a field with one may be null. */
+export function mayHide({ rules }: Relation): boolean {
+  return rules !== undefined && !rules.read.includes('anyone');
+}
+
+/** Whether rows may leave what a caller may read as they change; of these, the caller gets the key alone. */
+export function mayLeave({ rules }: Relation): boolean {
+  return rules?.read.some((grant) => typeof grant === 'object' && 'where' in grant) === true;
+}
+
+function suffixesOf(relation: Relation): readonly string[] {
+  if (relation.name === USERS) return CONDITIONS;
+  return [...CONDITIONS, ...OTHERS, ...(mayLeave(relation) ? ['Key'] : [])];
+}
+
 /** The names of the types of a relation. */
 export function typeNames(relation: Relation): readonly string[] {
   const base = typeNameOf(relation);
   const enums = relation.columns.filter(isEnum).map((column) => enumName(relation, column));
-  const suffixes = relation.name === USERS ? CONDITIONS : [...CONDITIONS, ...OTHERS];
-  return [...suffixes.map((suffix) => `${base}${suffix}`), ...enums, ...enums.map((name) => `${name}Filter`)];
+  return [
+    ...suffixesOf(relation).map((suffix) => `${base}${suffix}`),
+    ...enums,
+    ...enums.map((name) => `${name}Filter`),
+  ];
 }
 
 /** Whether the values of a column are those of an enum of GraphQL. */
@@ -141,6 +165,11 @@ export class RelationTypes {
     return relation.name === USERS ? this.user : this.get(typeNameOf(relation));
   }
 
+  /** The type of the keys of rows that may leave what a caller may read. */
+  key(relation: Relation): GraphQLObjectType {
+    return this.get(`${typeNameOf(relation)}Key`);
+  }
+
   /** The arguments that choose rows of a list. */
   listArguments(
     relation: Relation,
@@ -156,7 +185,7 @@ export class RelationTypes {
   }
 
   /** The arguments that are the key of a row. */
-  keyArguments(relation: Relation): Record<string, { readonly type: GraphQLInputType }> {
+  keyArguments(relation: Relation): Record<string, { readonly type: GraphQLNonNull<GraphQLLeafType> }> {
     return Object.fromEntries(
       relation.key.map((name) => [
         name,
@@ -209,27 +238,30 @@ export class RelationTypes {
           node: { type: new GraphQLNonNull(this.row(relation)) },
           cursor: { type: required.text, description: 'Where the row stands in the list.' },
         }));
+      case 'Key':
+        if (suffixesOf(relation).includes('Key'))
+          return object(`The key of a row of ${plural}.`, () => this.keyArguments(relation));
+        break;
       case 'Change':
         return object(`A change of a row of ${plural}.`, () => this.#change(relation));
-      default: {
-        const enums = new Map(
-          relation.columns.filter(isEnum).map((each) => [enumName(relation, each), each]),
-        );
-        const column = enums.get(name);
-        if (column !== undefined) return enumOf(name, column);
-        const own = this.get<GraphQLEnumType>(name.slice(0, -'Filter'.length));
-        return filterOf(own, ['eq', 'ne', 'in', 'isNull']);
-      }
     }
+    const enums = new Map(relation.columns.filter(isEnum).map((each) => [enumName(relation, each), each]));
+    const column = enums.get(name);
+    if (column !== undefined) return enumOf(name, column);
+    const own = this.get<GraphQLEnumType>(name.slice(0, -'Filter'.length));
+    return filterOf(own, ['eq', 'ne', 'in', 'isNull']);
   }
 
   #change(relation: Relation): GraphQLFieldConfigMap<unknown, unknown> {
     return {
       position: { type: required.text, description: 'The place of the change, after which to go on.' },
       type: { type: new GraphQLNonNull(CHANGE_TYPE) },
+      ...(mayLeave(relation) && { key: { type: new GraphQLNonNull(this.key(relation)) } }),
       row: {
-        type: new GraphQLNonNull(this.row(relation)),
-        description: 'The row after the change, or before its removal.',
+        type: mayLeave(relation) ? this.row(relation) : new GraphQLNonNull(this.row(relation)),
+        description: mayLeave(relation)
+          ? 'The row after the change, or before its removal; null if the caller may not read it any more.'
+          : 'The row after the change, or before its removal.',
       },
     };
   }
@@ -246,7 +278,7 @@ export class RelationTypes {
     }
     for (const { name, to, columns } of relation.references) {
       const target = this.#relation(to);
-      const isNullable = columns.some((each) => columnOf(relation, each).nullable);
+      const isNullable = mayHide(target) || columns.some((each) => columnOf(relation, each).nullable);
       const type = this.row(target);
       fields[name] = {
         type: isNullable ? type : new GraphQLNonNull(type),
@@ -339,7 +371,9 @@ export class RelationTypes {
   }
 
   #created(relation: Relation): GraphQLInputFieldConfigMap {
-    const given = relation.columns.filter(({ type }) => type.kind !== 'serial' || type.open);
+    const given = relation.columns.filter(
+      ({ type, rules }) => (type.kind !== 'serial' || type.open) && !isServiceOwn(rules),
+    );
     const fields = given.map((column) => {
       const { name, nullable, type: kind } = column;
       const type = this.leaf(relation, column);
@@ -350,7 +384,10 @@ export class RelationTypes {
   }
 
   #patched(relation: Relation): GraphQLInputFieldConfigMap {
-    const changed = relation.columns.filter(({ name }) => !relation.key.includes(name));
+    const changed = relation.columns.filter(
+      ({ name, rules }) =>
+        !relation.key.includes(name) && !isServiceOwn(rules) && rules?.fixed !== 'immutable',
+    );
     const fields = changed.map((column) => [column.name, { type: this.leaf(relation, column) }] as const);
     return Object.fromEntries(fields.length === 0 ? [NOTHING] : fields);
   }
@@ -360,6 +397,11 @@ export class RelationTypes {
     if (found === undefined) throw new Error(`There is no relation ${name}`);
     return found;
   }
+}
+
+/** Whether no client writes a column. */
+function isServiceOwn(rules: ColumnRules | undefined): boolean {
+  return rules?.set !== undefined || rules?.fixed === 'readonly';
 }
 
 /** An input needs a field; this one takes nothing but null. */
@@ -379,14 +421,14 @@ function related(name: string, relation: Relation) {
   return {
     resolve: (row: unknown, _given: unknown, _context: unknown, { path }: GraphQLResolveInfo) =>
       (row as Readonly<Record<string, unknown>>)[relatedKey(String(path.key))],
-    extensions: { member, access: relation.name === USERS ? undefined : relation.name },
+    extensions: { member, access: relation.name },
   };
 }
 
 /** The name of the enum of a column: `BookKind`. */
 function enumName(relation: Relation, column: Column): string {
   const name = capitalized(column.name);
-  const isTaken = [...CONDITIONS, ...OTHERS].some((suffix) => suffix === name);
+  const isTaken = suffixesOf(relation).includes(name) || OTHERS.some((suffix) => suffix === name);
   return `${typeNameOf(relation)}${name}${isTaken ? 'Value' : ''}`;
 }
 

@@ -1,19 +1,19 @@
 import { type ResolveTogether, TogetherError } from '@portico/graphql-plans';
-import type { RequestContext } from '@portico/transport';
-import type { Relation } from '../../relations/relation.ts';
+import type { Column, Relation } from '../../relations/relation.ts';
+import { faultCode } from '../../relations/rows/faults.ts';
 import { type RowFault, RowFormat, type RowKey } from '../../relations/rows/rows.ts';
-import type { RowTransactions, RowWrite, WriteOutcome } from '../../relations/rows/writes.ts';
+import type { RowWrite, StoredRow, WriteOutcome } from '../../relations/rows/writes.ts';
 import type { WriteCondition } from '../../relations/user.ts';
+import type { CallerRows, RowsFor } from '../callers/caller-rows.ts';
 import { keyOf, resultOf } from './reads.ts';
-import { faultyRows, missingRow, refusal, refusedWrites, showing } from './refusals.ts';
-import type { RowRenderer } from './rendered-rows.ts';
-import type { SelectionReader } from './selections.ts';
+import { faultyRows, missingRow, refusal, refusedWrites, showing, shown } from './refusals.ts';
+import { RowRenderer } from './rendered-rows.ts';
+import type { SelectedRows, SelectionReader } from './selections.ts';
 
 /** What writes need of the service. */
 export interface WriteOptions {
   readonly selections: SelectionReader;
-  readonly rows: RowRenderer;
-  readonly transactions: RowTransactions;
+  readonly rowsFor: RowsFor;
   /** Whether changes need the version of the row. */
   readonly requireIfMatch: boolean;
 }
@@ -52,16 +52,17 @@ export class Writes {
 
   /** Does the writes of fields in one transaction. */
   readonly together: ResolveTogether = async (calls, request) => {
+    const caller = this.#options.rowsFor(request);
     const writes: RowWrite[] = [];
     const planned = calls.map((call, i): Planned => {
       const write = call.field.definition.extensions.writes as FieldWrite;
       const first = writes.length;
       try {
-        writes.push(...this.#read(write, call.given, (request as RequestContext | undefined)?.caller?.name));
+        writes.push(...this.#read(write, call.given, caller));
         if (writes.length > MAX_ROWS) throw tooManyRows();
         return { write, first, count: writes.length - first };
       } catch (error) {
-        throw new TogetherError(i, error);
+        throw new TogetherError(i, shown(error));
       }
     });
     // What the fields select is refused before anything is written.
@@ -69,12 +70,13 @@ export class Writes {
       const { write, count } = planned[i] as Planned;
       if (write.kind === 'remove') return undefined;
       try {
-        return this.#options.selections.read(field, write.relation, info.variableValues, { rows: count });
+        const asked = { rows: count };
+        return this.#options.selections.read(field, write.relation, info.variableValues, asked, caller.view);
       } catch (error) {
-        throw new TogetherError(i, error);
+        throw new TogetherError(i, shown(error));
       }
     });
-    const outcomes = await this.#write(writes, planned);
+    const outcomes = await this.#write(caller, writes, planned);
     return calls.map((_, i) => {
       const { write, first, count } = planned[i] as Planned;
       const rows = selected[i];
@@ -83,17 +85,23 @@ export class Writes {
         .slice(first, first + count)
         .flatMap((outcome) => (outcome.is === 'removed' ? [] : [outcome.row]));
       return showing(async () => {
-        const texts = await this.#options.rows.render(stored, rows.shape.selection);
-        const json = write.kind === 'createAll' ? `[${texts.join()}]` : (texts[0] ?? 'null');
-        return resultOf(json, rows, count);
+        const texts = await textsOf(caller, stored, rows);
+        if (write.kind === 'createAll') return resultOf(`[${texts.join()}]`, rows, count);
+        const [json = NO_ROW] = texts;
+        return json === NO_ROW ? null : resultOf(json, rows, count);
       });
     });
   };
 
-  async #write(writes: readonly RowWrite[], planned: readonly Planned[]): Promise<readonly WriteOutcome[]> {
-    if (writes.length === 0) return [];
+  async #write(
+    caller: CallerRows,
+    writes: readonly RowWrite[],
+    planned: readonly Planned[],
+  ): Promise<readonly WriteOutcome[]> {
+    const [first] = planned;
+    if (writes.length === 0 || first === undefined) return [];
     try {
-      return await this.#options.transactions.write(writes);
+      return await caller.of(first.write.relation).transactions.write(writes);
     } catch (error) {
       const placeOf = (write: number) => {
         const call = planned.findLastIndex(({ first, count }) => count > 0 && first <= write);
@@ -107,30 +115,39 @@ export class Writes {
   #read(
     { kind, relation }: FieldWrite,
     given: Readonly<Record<string, unknown>>,
-    caller: string | undefined,
+    rows: CallerRows,
   ): readonly RowWrite[] {
     const { data, on = [], ifVersion } = given as WriteInput;
     const { name } = relation;
+    const { caller } = rows;
+    const view = rows.viewOf(relation);
     const format = new RowFormat(relation);
     const faults: RowFault[] = [];
     const checked = <T>(writes: readonly T[]) => {
-      if (faults.length > 0) throw faultyRows('INVALID_ROW', faults);
+      if (faults.length > 0) throw faultyRows(faultCode(faults), faults);
       return writes;
     };
     switch (kind) {
       case 'create':
-        return checked([{ is: 'create', relation: name, row: format.readRow(data, { caller, faults }) }]);
+        return checked([
+          { is: 'create', relation: name, row: format.readRow(data, { caller, faults, view }) },
+        ]);
       case 'createAll': {
-        const rows = data as readonly unknown[];
-        if (rows.length > MAX_ROWS) throw tooManyRows();
-        const row = (each: unknown, i: number) => format.readRow(each, { at: `#/${i}`, caller, faults });
-        return checked(rows.map((each, i) => ({ is: 'create', relation: name, row: row(each, i) })));
+        const all = data as readonly unknown[];
+        if (all.length > MAX_ROWS) throw tooManyRows();
+        const row = (each: unknown, i: number) =>
+          format.readRow(each, { at: `#/${i}`, caller, faults, view });
+        return checked(all.map((each, i) => ({ is: 'create', relation: name, row: row(each, i) })));
       }
       case 'upsert':
-        return checked([format.readUpsert(data, { on, resolution: 'merge' }, { at: '#', caller, faults })]);
+        for (const column of on)
+          rows.view?.requireReadable('on', relation, relation.columns[format.indexOf(column)] as Column);
+        return checked([
+          format.readUpsert(data, { on, resolution: 'merge' }, { at: '#', caller, faults, view }),
+        ]);
       case 'update': {
         const key = this.#keyOf(relation, given);
-        const patch = format.readPatch(data, key, faults);
+        const patch = format.readPatch(data, key, faults, view);
         return checked([{ is: 'change', relation: name, key, patch, condition: this.#condition(ifVersion) }]);
       }
       case 'remove': {
@@ -151,6 +168,21 @@ export class Writes {
     if (!this.#options.requireIfMatch) return undefined;
     throw refusal('PRECONDITION_REQUIRED', 'This service needs `ifVersion` with the `_version` of the row');
   }
+}
+
+/** A row that the caller has written and may not read. */
+const NO_ROW = 'null';
+
+/** The JSON of stored rows, as far as the caller may read them. */
+async function textsOf(
+  caller: CallerRows,
+  stored: readonly StoredRow[],
+  { shape: { selection } }: SelectedRows,
+): Promise<readonly string[]> {
+  const seen = await caller.of(selection.relation).shows(stored.map(({ values }) => values));
+  const visible = stored.filter((_, i) => seen[i] === true);
+  const texts = (await new RowRenderer(caller).render(visible, selection)).values();
+  return stored.map((_, i) => (seen[i] === true ? (texts.next().value ?? NO_ROW) : NO_ROW));
 }
 
 function tooManyRows() {

@@ -7,6 +7,7 @@ import {
 } from '@portico/transport';
 import { refuseCrossSite } from '../../access/cors.ts';
 import { type Guards, guarded } from '../../access/guarded.ts';
+import { type RowAccess, requireAny, viewOf } from '../../access/row-access.ts';
 import { StatementTimeError } from '../../core/errors.ts';
 import { preferences } from '../../core/negotiation.ts';
 import { didYouMean, quote } from '../../core/text.ts';
@@ -42,7 +43,6 @@ import {
   tooManyResults,
   type WriteHead,
 } from './row-requests.ts';
-import { type RowAccess, requireAny, viewOf } from './row-views.ts';
 
 interface BatchOptions extends Guards, RowAccess {
   /** The prefix of the paths that clients see. */

@@ -1,5 +1,6 @@
 import { type Endpoint, HttpProblem, type RequestContext } from '@portico/transport';
 import { type Guards, guarded } from '../../access/guarded.ts';
+import { type RowAccess, requireAny, viewOf } from '../../access/row-access.ts';
 import { prefersEventStream } from '../../core/negotiation.ts';
 import { whenReady } from '../../core/scheduler.ts';
 import { didYouMean, quote } from '../../core/text.ts';
@@ -13,7 +14,6 @@ import { seenEvents } from '../../relations/rules/seen-events.ts';
 import type { RowView } from '../../relations/rules/views.ts';
 import { LAST_EVENT_PARAMETER, type OpenStream } from '../change-feed.ts';
 import { JSON_TYPE } from '../messages.ts';
-import { type RowAccess, requireAny, viewOf } from './row-views.ts';
 
 interface RelationChangesOptions extends Guards, RowAccess {
   /** The rows of the relations that the door serves. */

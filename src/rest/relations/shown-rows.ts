@@ -1,4 +1,5 @@
 import { HttpProblem, type RequestContext } from '@portico/transport';
+import { type RowAccess, requireAny, viewOf } from '../../access/row-access.ts';
 import { GenerationalCache } from '../../core/generational-cache.ts';
 import { didYouMean, quote } from '../../core/text.ts';
 import { type Relation, USERS } from '../../relations/relation.ts';
@@ -7,8 +8,6 @@ import { isAll } from '../../relations/rules/rule-trees.ts';
 import type { RowView } from '../../relations/rules/views.ts';
 import { EMBED, SelectionReader } from '../../relations/selections/read-selection.ts';
 import { nestedRows, type Selection } from '../../relations/selections/selection.ts';
-
-import { type RowAccess, requireAny, viewOf } from './row-views.ts';
 
 type Shown = SelectionReader['shown'];
 

@@ -39,6 +39,7 @@ const MAY: readonly (readonly [query: string, allowed: readonly string[]])[] = [
   ['{ booksConnection { edges { node { author { __typename } } } } }', ['library', 'all']],
   ['{ author(id: 1) { books { title } } }', ['library', 'all']],
   ['{ books { title } users { id } }', []],
+  ['{ books { owner { id } } }', []],
   ['{ users { id } }', ['users']],
   ['{ __typename }', ['users']],
   ['mutation { createAuthor(data: { name: "A" }) { __typename } }', ['writer']],
@@ -108,6 +109,49 @@ describe('relations at the GraphQL door of a service', () => {
       }
       assert.equal((await ask(door.url, query)).status, 401, query);
     }
+  });
+
+  test('follow the rules of relations', async () => {
+    const rules = {
+      read: { where: { owner: { caller: '/sub' } } },
+      create: { where: { owner: { caller: '/sub' } } },
+    };
+    const notes = {
+      columns: {
+        text: { type: 'text', max: 40 },
+        owner: { type: 'text', max: 40, set: { caller: '/sub' } },
+        cost: { type: 'integer', nullable: true, read: { scope: 'staff' } },
+      },
+      indexes: [['owner']],
+      rules,
+    };
+    const callers = Object.fromEntries(
+      ['ann', 'bob'].map((name) => [name, { secret: `${name}-0123456789012345`, scopes: ['notes:read'] }]),
+    );
+    await using door = await openDoor({
+      module: moduleOf({ relations: { notes }, api: { tokens: callers } }),
+    });
+    const as = (name: string) => ({ authorization: `Bearer ${name}-0123456789012345` });
+    for (const name of ['ann', 'bob']) {
+      const { body } = await ask(
+        door.url,
+        `mutation { createNote(data: { text: "of ${name}" }) { owner } }`,
+        as(name),
+      );
+      assert.deepEqual(body, { data: { createNote: { owner: name } } });
+    }
+    for (const name of ['bob', 'ann', 'bob']) {
+      const { body } = await ask(door.url, '{ notes { text } }', as(name));
+      assert.deepEqual(body, { data: { notes: [{ text: `of ${name}` }] } });
+      const { body: refused } = await ask(door.url, '{ notes { cost } }', as(name));
+      assert.deepEqual(refused.errors?.[0]?.extensions?.code, 'NOT_ALLOWED');
+    }
+    // A condition without its claim shows nothing, so that nothing could be read.
+    assert.equal((await ask(door.url, '{ notes { text } }')).status, 401);
+    const sdl = await ask(door.url, '{ __type(name: "NoteCreate") { inputFields { name } } }');
+    assert.deepEqual(sdl.body.data, {
+      __type: { inputFields: [{ name: 'text' }, { name: 'cost' }] },
+    });
   });
 
   test('do not start with names that GraphQL has already', async () => {

@@ -79,6 +79,7 @@ async function open(
   const all = new Map(relations.map((relation) => [relation.name, relation]));
   const resolvers = relationResolvers({
     relations: all,
+    rules: undefined,
     storeOf(name) {
       const store = name === USERS ? users.rows : stores.get(name);
       assert.ok(store !== undefined);

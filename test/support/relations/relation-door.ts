@@ -1,8 +1,11 @@
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { createListener } from '@portico/transport';
+import type { GraphQLSchema } from 'graphql';
 import pg from 'pg';
-import { type Relation, USERS } from '../../../src/relations/relation.ts';
+import { type ApiOptions, openAccessPolicy } from '../../../src/access/open-policy.ts';
+import { createSecretResolver } from '../../../src/config/secrets.ts';
+import { hasRules, type Relation, USERS } from '../../../src/relations/relation.ts';
 import { restErrorsWith } from '../../../src/rest/messages.ts';
 import { type RestOptions, rest } from '../../../src/rest/rest.ts';
 import type { UserIndexOptions } from '../../../src/sql/list-sql.ts';
@@ -12,6 +15,7 @@ import { openLog } from '../../../src/telemetry/log.ts';
 import { postgresDatabase, withoutPostgres } from '../databases.ts';
 import { captureLog } from '../log-capture.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
+import { openGraphql } from './graphql-beside.ts';
 
 /** A reply of a relation. */
 export interface RelationReply {
@@ -28,6 +32,11 @@ export interface RelationReply {
 /** A REST door with relations that listens on a database of its own. */
 export interface RelationDoor extends AsyncDisposable {
   readonly url: string;
+  /** The address of GraphQL, if it serves the same rows. */
+  readonly graphql: string;
+  readonly schema: GraphQLSchema | undefined;
+  /** How many streams and subscriptions follow changes. */
+  readonly followers: number;
   /** A text is sent as it is, anything else as JSON. */
   send(
     method: string,
@@ -40,7 +49,10 @@ export interface RelationDoor extends AsyncDisposable {
   run(sql: string): Promise<void>;
 }
 
-interface DoorOptions extends Partial<Omit<RestOptions, 'users' | 'relations'>> {
+interface DoorOptions extends Partial<Omit<RestOptions, 'users' | 'relations' | 'api'>> {
+  readonly api?: ApiOptions;
+  /** Whether a GraphQL door serves the same rows. */
+  readonly graphql?: boolean;
   readonly fastPath?: boolean;
   /** Whether `portico migrate` makes the tables; default: the start. */
   readonly isMigrated?: boolean;
@@ -86,7 +98,13 @@ interface Place {
 async function open(
   { url, run, folder }: Place,
   relations: readonly Relation[],
-  { fastPath = true, isMigrated = false, userIndexes, ...options }: DoorOptions = {},
+  {
+    fastPath = true,
+    isMigrated = false,
+    userIndexes,
+    graphql: hasGraphql = false,
+    ...options
+  }: DoorOptions = {},
 ): Promise<RelationDoor> {
   const resources = new AsyncDisposableStack();
   if (folder !== undefined) resources.use(folder);
@@ -107,12 +125,18 @@ async function open(
     }),
   );
   const { stores, changes } = await database.openRelations(relations);
+  const api = options.api && (await policyOf(options.api, relations.some(hasRules)));
+  if (api !== undefined) resources.use(api);
   listener.app.register(rest, {
     users: database.users,
     relations: stores,
     relationFeed: changes,
     ...options,
+    api,
   });
+  const beside = hasGraphql
+    ? resources.use(await openGraphql({ database, stores, feed: changes, relations, api }))
+    : undefined;
   const base = await listener.listen();
   const send: RelationDoor['send'] = async (method, path, body, headers = {}) => {
     const sent = body === undefined ? null : typeof body === 'string' ? body : JSON.stringify(body);
@@ -131,9 +155,20 @@ async function open(
   };
   return {
     url: base,
+    graphql: beside?.url ?? '',
+    schema: beside?.schema,
+    get followers() {
+      return changes?.followers ?? 0;
+    },
     send,
     get: (path, headers) => send('GET', path, undefined, headers),
     run,
     [Symbol.asyncDispose]: () => resources.disposeAsync(),
   };
+}
+
+function policyOf(api: ApiOptions, isRuled: boolean) {
+  const resolve = createSecretResolver(process.env, process.cwd());
+  const log = { info() {}, warn() {}, error() {} };
+  return openAccessPolicy(api, { resolve, name: 'options', log, hasRules: isRuled });
 }

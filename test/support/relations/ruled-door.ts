@@ -1,6 +1,8 @@
+import assert from 'node:assert/strict';
 import { readRelations } from '../../../src/config/schema/relations.ts';
 import type { Relation } from '../../../src/relations/relation.ts';
 import { AUDIENCE, type Claims, ISSUER, startIssuer } from '../../access/support/tokens.ts';
+import { type Answer, ask } from '../../graphql/support/door.ts';
 import { type RelationDoor, type RelationReply, relationDoors } from './relation-door.ts';
 
 /** The relations of a declaration as data. */
@@ -21,6 +23,13 @@ export interface Caller {
     headers?: Readonly<Record<string, string>>,
   ): Promise<RelationReply>;
   get(path: string, headers?: Readonly<Record<string, string>>): Promise<RelationReply>;
+  /** Runs an operation at the GraphQL door. */
+  ask(query: string, variables?: Readonly<Record<string, unknown>>): Promise<Answer>;
+  /** The data of an operation that must not have errors. */
+  // biome-ignore lint/suspicious/noExplicitAny: tests look at members of all shapes
+  data(query: string, variables?: Readonly<Record<string, unknown>>): Promise<any>;
+  /** The code of the only error of an operation. */
+  code(query: string, variables?: Readonly<Record<string, unknown>>): Promise<unknown>;
   /** The headers that name the caller. */
   readonly headers: Readonly<Record<string, string>>;
 }
@@ -42,12 +51,23 @@ export const ruledDoors = Object.entries(relationDoors).map(([engine, open]) => 
     const resources = new AsyncDisposableStack();
     const issuer = resources.use(await startIssuer());
     const api = { required, jwt: { issuer: ISSUER, audience: AUDIENCE, jwks: issuer.url } };
-    const door = resources.use(await open(relations, { api }));
+    const door = resources.use(await open(relations, { api, graphql: true }));
     const callerOf = (name: string, headers: Readonly<Record<string, string>>): Caller => ({
       name,
       headers,
       send: (method, path, body, more) => door.send(method, path, body, { ...headers, ...more }),
       get: (path, more) => door.get(path, { ...headers, ...more }),
+      ask: (query, variables) => ask(door.graphql, { query, variables }, headers),
+      async data(query, variables) {
+        const { body, text } = await this.ask(query, variables);
+        assert.equal(body.errors, undefined, `${name} ${query} ${text}`);
+        return body.data;
+      },
+      async code(query, variables) {
+        const { body, text } = await this.ask(query, variables);
+        assert.equal(body.errors?.length, 1, `${name} ${query} ${text}`);
+        return body.errors?.[0]?.extensions?.code;
+      },
     });
     return {
       door,

@@ -1,14 +1,23 @@
-import { type Endpoint, HttpProblem, type RequestContext } from '@portico/transport';
-import type { AccessPolicy } from '../../access/policy.ts';
-import type { Operation } from '../../relations/relation.ts';
-import { isNone } from '../../relations/rules/rule-trees.ts';
-import type { RowRules } from '../../relations/rules/views.ts';
+import { type Endpoint, HttpProblem, type KnownCaller, type RequestContext } from '@portico/transport';
+import { type Operation, USERS } from '../relations/relation.ts';
+import type { Relations } from '../relations/rows/conditions.ts';
+import { isNone } from '../relations/rules/rule-trees.ts';
+import { RowRules } from '../relations/rules/views.ts';
+import type { AccessPolicy } from './policy.ts';
 
 /** What the rules of a declaration let the callers of a door do. */
 export interface RowAccess {
   /** Undefined if no relation has rules. */
   readonly rules: RowRules | undefined;
   readonly policy: AccessPolicy | undefined;
+}
+
+/** What callers may do with rows; undefined if no relation has rules. Without its own, scopes decide. */
+export function rulesOf(relations: Relations, policy: AccessPolicy | undefined): RowRules | undefined {
+  return RowRules.of(relations, (caller, need, relation) => {
+    const known = { caller: caller as KnownCaller | undefined };
+    return policy?.allows(known, need, relation === USERS ? undefined : relation) ?? true;
+  });
 }
 
 /** What the caller of a request may do; undefined without rules. */

@@ -25,12 +25,12 @@ type AllSettings = All<{ [K in SettingKey]: Setting<K, Written<Settings[K]> | un
 /** The doors by name, each with the code that extends its Fastify instance. */
 type Setups = { readonly [D in Door]?: { readonly setup?: DoorSetup } };
 
-interface Code<C> {
+interface Code<C, R extends RelationsData = Record<never, never>> {
   readonly api?: {
     /** Tokens for REST and GraphQL by name. */
     readonly tokens?: ApiTokensConfig;
   };
-  readonly graphql?: GraphqlConfig<C>;
+  readonly graphql?: GraphqlConfig<C, R>;
   readonly management?: {
     /** By name; 0 is healthy, any other number is an error code. */
     readonly healthChecks?: Readonly<Record<string, HealthIndicator['check'] | ConfiguredCheck>>;
@@ -52,7 +52,7 @@ interface Code<C> {
 }
 
 /** Nested settings and code, all optional. */
-type Options<C> = AllSettings & Code<C> & Setups;
+type Options<C, R extends RelationsData = Record<never, never>> = AllSettings & Code<C, R> & Setups;
 
 /** The default export of a configuration module: nested settings, code and relations, all optional. */
 export type PorticoConfig<C = GraphqlContext> = Options<C> & {
@@ -65,12 +65,18 @@ export interface RelationsConfig<C, R extends RelationsData> extends PorticoConf
   readonly relations: R;
 }
 
+/** Declared relations; none where nothing is known of them. */
+type RelationsOf<R extends RelationsData> = RelationsData extends R ? Record<never, never> : R;
+
 /**
  * Returns its argument; gives a configuration module completion and type checks. The type of the context is
  * that of `graphql.context`, and `Row<typeof config, 'books'>` the type of the rows of a relation.
  */
-export function defineConfig<C = GraphqlContext, const R extends RelationsData = RelationsData>(
-  config: Options<C> & { readonly relations?: R },
+export function defineConfig<
+  const R extends RelationsData = RelationsData,
+  C = GraphqlContext<RelationsOf<R>>,
+>(
+  config: Options<C, RelationsOf<R>> & { readonly relations?: R },
 ): RelationsData extends R ? PorticoConfig<C> : RelationsConfig<C, R> {
   return config as RelationsConfig<C, R>;
 }

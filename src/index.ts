@@ -40,6 +40,7 @@ export type {
   TypeResolvers,
   Users,
 } from './graphql/config.ts';
+export type { RelationStore, RelationStores, RowQuery, RowsPage } from './graphql/relation-stores.ts';
 export type {
   Delivery,
   DeliveryHandler,

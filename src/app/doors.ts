@@ -1,5 +1,6 @@
 import { dirname } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
+import type { KnownCaller } from '@portico/transport';
 import type { FastifyInstance } from 'fastify';
 import type { GraphQLSchema } from 'graphql';
 import type { Audit } from '../access/audit.ts';
@@ -14,9 +15,11 @@ import { type Door, type Settings, settingsOf } from '../config/options/options.
 import { effectiveOptions } from '../config/sources.ts';
 import { readPackageInfo } from '../core/package-root.ts';
 import type { KnownSecrets } from '../core/redaction.ts';
+import { rowsFor } from '../graphql/callers/caller-rows.ts';
 import type { ContextDetails, GraphqlContext } from '../graphql/config.ts';
 import { graphql } from '../graphql/graphql.ts';
 import { ownSchema, usersForCode } from '../graphql/own-schema.ts';
+import { CodeStores } from '../graphql/relation-stores.ts';
 import { relationResolvers, type ServedRelations } from '../graphql/relations/resolvers.ts';
 import { relationsSchema, schemaProblems } from '../graphql/relations/schema.ts';
 import { graphqlErrors } from '../graphql/requests.ts';
@@ -69,10 +72,12 @@ export function openGraphqlDoor(context: AppContext): void {
   const builtIn = withRelations(usersSchema(users, userFeed), config.relations, name, problems, () =>
     servedRelations(context, rules),
   );
+  const stores = servesRelations(config.relations) ? codeStores(context, rules) : undefined;
   const schema = ownSchema(code.graphql, builtIn, name, problems);
   if (problems.length > 0) throw new ConfigError(problems);
   apis.sdl = () => sdlOf(schema);
-  const portico: GraphqlContext = { users: usersForCode(users, userFeed) };
+  const portico = { users: usersForCode(users, userFeed) };
+  const own = stores && ((caller: KnownCaller | undefined) => ({ relations: stores.for(caller) }));
   const { context: contextOf } = code.graphql;
   const app = listener('graphql', graphqlErrors);
   app.register(graphql, {
@@ -82,8 +87,14 @@ export function openGraphqlDoor(context: AppContext): void {
     metrics,
     api,
     rules,
-    context: contextOf && ((request, details) => contextOf(request, withDetails(portico, details))),
+    context:
+      contextOf &&
+      ((request, details) => {
+        const shown = { ...portico, ...own?.(details.caller as KnownCaller | undefined) } as GraphqlContext;
+        return contextOf(request, withDetails(shown, details));
+      }),
     contextValue: portico,
+    callerContext: own,
   });
   addFrontPage(app, {
     title: 'Portico: GraphQL',
@@ -132,6 +143,12 @@ function servedRelations(
     maxValues: settings['limits.graphql.maxResultValues'],
     requireIfMatch: settings['rest.requireIfMatch'],
   };
+}
+
+/** The rows that resolvers of the configuration get. */
+function codeStores(context: AppContext, rules: RowRules | undefined): CodeStores {
+  const served = servedRelations(context, rules);
+  return new CodeStores({ ...served, rowsFor: rowsFor(served), policy: context.api });
 }
 
 /** Creates the abort signal only if the context reads it. */

@@ -7,9 +7,11 @@ import type {
   GraphQLScalarTypeConfig,
   GraphQLSchema,
 } from 'graphql';
+import type { RelationsData } from '../config/schema/declaration.ts';
 import type { Given } from '../config/schema/fields.ts';
 import type { MaybePromise } from '../core/scheduler.ts';
 import type { User, UserStore } from '../relations/user.ts';
+import type { RelationStores } from './relation-stores.ts';
 
 /** The users that the GraphQL door serves. */
 export interface Users extends UserStore {
@@ -22,8 +24,10 @@ export interface Users extends UserStore {
 }
 
 /** The context of resolvers, unless `graphql.context` provides another. */
-export interface GraphqlContext {
+export interface GraphqlContext<R extends RelationsData = Record<never, never>> {
   readonly users: Users;
+  /** The rows of declared relations, as the caller may read and write them. Not there without relations. */
+  readonly relations: RelationStores<R>;
   /** The authenticated client; undefined if no credentials were needed or sent. */
   readonly caller?: Caller | undefined;
 }
@@ -87,14 +91,14 @@ export type Resolvers<C = GraphqlContext> = Readonly<
 >;
 
 /** A schema defined by the user. */
-export interface GraphqlConfig<C = GraphqlContext> {
+export interface GraphqlConfig<C = GraphqlContext, R extends RelationsData = Record<never, never>> {
   /**
    * Type definitions. With a `type Query` or a `schema` they are the whole schema; otherwise they extend
    * Portico's.
    */
   readonly typeDefs?: string | DocumentNode | readonly (string | DocumentNode)[];
   /** Returns the context of a request's resolvers, or a promise of it. */
-  readonly context?: (request: FastifyRequest, portico: GraphqlContext & ContextDetails) => C | Promise<C>;
+  readonly context?: (request: FastifyRequest, portico: GraphqlContext<R> & ContextDetails) => C | Promise<C>;
   readonly resolvers?: Resolvers<C>;
   /** A complete schema instead of `typeDefs` and `resolvers`, from any library. */
   readonly schema?: GraphQLSchema;

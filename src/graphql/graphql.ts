@@ -10,6 +10,7 @@ import {
   addEndpoint,
   type Endpoint,
   HttpProblem,
+  type KnownCaller,
   offeredUpgrade,
   type Reply,
   ReplyBudget,
@@ -73,7 +74,7 @@ export const graphql: FastifyPluginAsync<GraphqlOptions> = async (app, given) =>
     // A context function needs Fastify's own request, so the fast path is disabled for such a door.
     contextOf:
       context === undefined
-        ? contextWithCaller(contextValue, policy)
+        ? contextWithCaller(contextValue, policy, options.callerContext)
         : (ctx, { recipient = ctx, connectionParams } = {}) =>
             context(ctx.request, new RequestLifetime(recipient, connectionParams, ctx.caller)),
   };
@@ -106,6 +107,8 @@ export interface GraphqlOptions extends Partial<WebSocketLimits> {
   readonly context?: ((request: FastifyRequest, details: ContextDetails) => unknown) | undefined;
   /** The context of all requests if `context` is not set; default undefined. */
   readonly contextValue?: unknown;
+  /** What that context has besides for each caller; default nothing. */
+  readonly callerContext?: ((caller: KnownCaller | undefined) => object) | undefined;
   /** Limits on documents and results; each has its own default. */
   readonly limits?: Partial<DocumentLimits & ResultLimits>;
   /** Maximum body size in bytes; default 100 KiB. A larger body is refused with 413. */
@@ -144,6 +147,7 @@ export function withDefaults(options: GraphqlOptions) {
     ...defaults,
     context: undefined,
     contextValue: undefined,
+    callerContext: undefined,
     metrics: undefined,
     api: undefined,
     rules: undefined,

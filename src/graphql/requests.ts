@@ -16,6 +16,7 @@ import {
   EventStream,
   eventReply,
   HttpProblem,
+  type KnownCaller,
   NO_PIECES,
   type Reply,
   type RequestContext,
@@ -276,13 +277,19 @@ export function authorize(access: RowAccess, ctx: RequestContext, operation: Ope
   }
 }
 
-/** Creates a request's context from the shared one, with the `caller` if there is an access policy. */
+/**
+ * Creates a request's context from the shared one, with the `caller` if there is an access policy, and with what `own`
+ * makes for each caller.
+ */
 export function contextWithCaller(
   shared: unknown,
   policy: AccessPolicy | undefined,
+  own: ((caller: KnownCaller | undefined) => object) | undefined,
 ): (ctx: RequestContext) => unknown {
-  if (policy === undefined || (shared !== undefined && !isRecord(shared))) return () => shared;
-  return ({ caller }) => ({ ...shared, caller });
+  if (shared !== undefined && !isRecord(shared)) return () => shared;
+  if (policy !== undefined) return ({ caller }) => ({ ...shared, ...own?.(caller), caller });
+  if (own === undefined) return () => shared;
+  return ({ caller }) => ({ ...shared, ...own(caller) });
 }
 
 /**

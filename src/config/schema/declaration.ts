@@ -317,5 +317,11 @@ export type NewRow<C extends Declared, N extends keyof All<C>> = Flat<
   }
 >;
 
+/** The key of a row: a value, or an object with the columns of a key of several. A number may be a text, as an ID is. */
+export type KeyOf<C extends Declared, N extends keyof All<C>> =
+  Key<All<C>, N> extends readonly [infer K extends keyof Row<C, N>]
+    ? Row<C, N>[K] | string
+    : Flat<Pick<Row<C, N>, Key<All<C>, N>[number] & keyof Row<C, N>>>;
+
 /** A change of some columns of a row. */
 export type Patch<C extends Declared, N extends keyof All<C>> = Partial<NewRow<C, N>>;

@@ -1191,6 +1191,14 @@ export const SABOTAGES: readonly Sabotage[] = [
     test: 'test/relations/changes.test.ts',
   },
   {
+    promise: 'The changes in a backup lead to its rows',
+    change: 'updates record the row as it was before',
+    file: 'src/sql/changes/change-triggers.ts',
+    from: "const [when, current] = kind === 'deleted' ?",
+    to: "const [when, current] = kind !== 'created' ?",
+    test: 'test/commands/backup.test.ts',
+  },
+  {
     promise: 'A write to one row does nothing else than a client expects of its parameters',
     change: 'parameters of such writes are ignored',
     file: 'src/rest/relations/row-requests.ts',

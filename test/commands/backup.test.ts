@@ -1,9 +1,16 @@
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { Agent } from 'node:http';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
+import { send } from '../proof/kill/client.ts';
+import { checkEvents, readRows } from '../proof/rows/content.ts';
+import { relations } from '../proof/rows/declaration.ts';
+import { type RowGroup, RowHistory } from '../proof/rows/history.ts';
+import { RowWriter } from '../proof/rows/writer.ts';
 import { startPortico } from '../support/portico-process.ts';
+import { seededRandom } from '../support/random.ts';
 import { runCommand } from '../support/run-command.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -55,6 +62,65 @@ test('a backup of a running service is restored in place of a later database, wh
   await portico.ready();
   assert.deepEqual(await names(portico.urls.rest), ['ada']);
   await create(portico.urls.rest, 'cy');
+});
+
+test('a backup has the rows of relations and their changes as they were at one moment', async () => {
+  await using place = await temporaryFolder();
+  writeFileSync(join(place.path, 'portico.config.json'), JSON.stringify({ relations }));
+  const run = (...args: readonly string[]) => runCommand(args, { cwd: place.path });
+  const history = new RowHistory();
+  const random = seededRandom(1);
+  const agent = new Agent({ keepAlive: true });
+  const writerAt = (url: string | undefined, name: string) =>
+    new RowWriter(history, random, name, (method, path, body, headers) =>
+      send(agent, method, `${url}${path}`, body, headers),
+    );
+  const known = new Set<RowGroup>();
+  {
+    await using portico = startPortico({ cwd: place.path });
+    await portico.ready();
+    let isWriting = true;
+    const writing = ['a', 'b', 'c'].map(async (name) => {
+      const writer = writerAt(portico.urls.rest, name);
+      while (isWriting) assert.ok(await writer.write());
+    });
+    await waitFor('writes', () => history.acknowledged > 150);
+    for (const group of history.groups) if (group.acknowledgedBy !== undefined) known.add(group);
+    const backup = await run('backup', 'one.db', '--json');
+    assert.equal(backup.code, 0, backup.stderr);
+    isWriting = false;
+    await Promise.all(writing);
+  }
+  assert.equal((await run('restore', 'one.db', '--json')).code, 0);
+  const check = (file: string, ahead: number) => {
+    using db = new DatabaseSync(join(place.path, file), { readOnly: true, timeout: 5_000 });
+    history.check(readRows(db), { isKnown: (group) => known.has(group), ahead });
+  };
+  for (const file of ['one.db', 'portico.db']) check(file, Number.POSITIVE_INFINITY);
+  assert.throws(
+    () => {
+      for (const group of history.groups) known.add(group);
+      check('portico.db', 0);
+    },
+    /lost: /,
+    'writes went on during the backup',
+  );
+
+  // What is written then goes on from there: numbers, positions, constraints.
+  await using portico = startPortico({ cwd: place.path });
+  await portico.ready();
+  const rows = new RowHistory();
+  const writer = new RowWriter(rows, random, 'later', (method, path, body, headers) =>
+    send(agent, method, `${portico.urls.rest}${path}`, body, headers),
+  );
+  for (let i = 0; i < 40; i++) assert.ok(await writer.write());
+  agent.destroy();
+  using db = new DatabaseSync(join(place.path, 'portico.db'), { readOnly: true, timeout: 5_000 });
+  const content = readRows(db);
+  assert.ok(content !== undefined);
+  checkEvents(content);
+  const later = ({ name = '', reader = '' }) => (name + reader).startsWith('later-');
+  rows.check({ authors: content.authors.filter(later), loans: content.loans.filter(later), events: [] });
 });
 
 test('a restore refuses what is no sound backup, and changes nothing then', async () => {

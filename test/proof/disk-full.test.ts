@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
-import { appendFile, cp, rm } from 'node:fs/promises';
+import { appendFile, cp, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { fillDisk, openSmallDisk, type SmallDisk, withoutSmallDisk } from '../support/broken-machine.ts';
@@ -10,6 +10,7 @@ import { temporaryFolder } from '../support/temporary-folder.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { DiskProbe } from './disk/probe.ts';
 import { readStore } from './kill/store-reader.ts';
+import { relations } from './rows/declaration.ts';
 
 const skip = withoutSmallDisk();
 const MEGABYTE = 2 ** 20;
@@ -47,6 +48,7 @@ async function fillAndFree(byOthers: boolean, main?: string): Promise<void> {
   await using disk = await openSmallDisk(8 * MEGABYTE);
   const database = join(disk.outside, 'portico.db');
   const filler = join(disk.outside, 'filler');
+  await writeFile(join(disk.outside, 'portico.config.json'), JSON.stringify({ relations }));
   await appendFile(filler, Buffer.alloc(6 * MEGABYTE));
   {
     // Else the log would have the room that the migrations took.
@@ -61,6 +63,7 @@ async function fillAndFree(byOthers: boolean, main?: string): Promise<void> {
     const probe = new DiskProbe(portico);
     for (let i = 0; i < 4; i++) assert.ok(await probe.create());
     assert.ok(await probe.remove());
+    for (let i = 0; i < 20; i++) assert.ok(await probe.writeRows());
     assert.ok(await probe.deliver(100));
     await probe.healthIs({ whole: 'UP' });
 
@@ -72,18 +75,21 @@ async function fillAndFree(byOthers: boolean, main?: string): Promise<void> {
       const all = await Promise.all(Array.from({ length: 20 }, () => probe.deliver(4_000)));
       assert.ok(!all.includes(true));
       assert.equal(await probe.remove(), false);
+      assert.equal(await probe.writeRows(), false);
       await probe.healthIs({ whole: 'DOWN', writer: 'DOWN', db: 'UP' });
     } else {
       // The log gives room back now and then, when it is folded into the file.
       for (const size of [60_000, 8_000, 0]) await writeUntilRefused(() => probe.deliver(size));
       await writeUntilRefused(() => probe.create());
       await writeUntilRefused(() => probe.update());
+      await writeUntilRefused(() => probe.writeRows());
     }
     await probe.checkReads();
 
     await rm(filler);
     assert.ok(await probe.create(), 'there is room again');
     assert.ok(await probe.update());
+    for (let i = 0; i < 20; i++) assert.ok(await probe.writeRows());
     assert.ok(await probe.deliver(10_000));
     assert.ok(await probe.remove());
     await probe.healthIs({ whole: 'UP' });

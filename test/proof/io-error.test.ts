@@ -12,6 +12,7 @@ import { DiskProbe } from './disk/probe.ts';
 import { readStore } from './kill/store-reader.ts';
 
 const skip = withoutStrace();
+const ENV = { CONFIG: join(import.meta.dirname, 'rows/declaration.ts') };
 
 /** Calls of one kind fail: the n-th one of each thread, or with a plus that and all later ones. */
 const failing = (calls: string, error: string, when: string) => [
@@ -33,7 +34,10 @@ for (const [error, calls] of Object.entries(ERRORS)) {
     skip,
   }, async () => {
     await using folder = await temporaryFolder();
-    await using portico = startPortico({ cwd: folder.path, env: { INTERFACES: 'rest,webhook,management' } });
+    await using portico = startPortico({
+      cwd: folder.path,
+      env: { ...ENV, INTERFACES: 'rest,webhook,management' },
+    });
     await portico.ready();
     const probe = new DiskProbe(portico);
     for (let i = 0; i < 30; i++) assert.ok(await probe.create());
@@ -46,6 +50,7 @@ for (const [error, calls] of Object.entries(ERRORS)) {
             await probe.deliver(500),
             await probe.update(),
             await probe.remove(),
+            await probe.writeRows(),
           ];
           if (n <= SURE) assert.ok(writes.includes(false), `${when}: a write was refused`);
           if (when.endsWith('+') && n <= SURE) {
@@ -55,6 +60,7 @@ for (const [error, calls] of Object.entries(ERRORS)) {
         }
         assert.ok(await probe.create(), `${when}: the next write is stored`);
         assert.ok(await probe.deliver(500));
+        for (let i = 0; i < 3; i++) assert.ok(await probe.writeRows());
         await probe.healthIs({ whole: 'UP' });
       }
     }
@@ -68,7 +74,10 @@ for (const [error, calls] of Object.entries(ERRORS)) {
 
 test('errors of reading are 503 or nobody sees them, and they leave nothing behind', { skip }, async () => {
   await using folder = await temporaryFolder();
-  await using portico = startPortico({ cwd: folder.path, env: { INTERFACES: 'rest,webhook,management' } });
+  await using portico = startPortico({
+    cwd: folder.path,
+    env: { ...ENV, INTERFACES: 'rest,webhook,management' },
+  });
   await portico.ready();
   const probe = new DiskProbe(portico);
   for (let i = 0; i < 30; i++) assert.ok(await probe.create());
@@ -100,9 +109,10 @@ test('a sync that fails while the log is folded ends the process; what was ackno
 }, async () => {
   await using folder = await temporaryFolder();
   const file = join(folder.path, 'portico.db');
-  await using portico = startPortico({ cwd: folder.path, env: { INTERFACES: 'rest,webhook' } });
+  await using portico = startPortico({ cwd: folder.path, env: { ...ENV, INTERFACES: 'rest,webhook' } });
   await portico.ready();
   const probe = new DiskProbe(portico);
+  for (let i = 0; i < 20; i++) assert.ok(await probe.writeRows());
   assert.ok(await probe.create());
   {
     // Only those of the database file: the log itself is synced as ever.
@@ -113,7 +123,7 @@ test('a sync that fails while the log is folded ends the process; what was ackno
   }
   assert.ok(probe.acknowledgedDeliveries >= 4);
 
-  await using next = startPortico({ cwd: folder.path, env: { INTERFACES: 'rest,webhook' } });
+  await using next = startPortico({ cwd: folder.path, env: { ...ENV, INTERFACES: 'rest,webhook' } });
   await next.ready();
   next.child.kill('SIGTERM');
   assert.equal(await next.exited(), 0);

@@ -1,7 +1,11 @@
 import assert from 'node:assert/strict';
 import type { PorticoProcess } from '../../support/portico-process.ts';
+import { seededRandom } from '../../support/random.ts';
 import { waitFor } from '../../support/wait-for.ts';
+import type { Reply } from '../kill/client.ts';
 import type { StoreContent } from '../kill/ledger.ts';
+import { RowHistory } from '../rows/history.ts';
+import { type Ask, RowWriter } from '../rows/writer.ts';
 
 /** What each kind of write answers when it cannot be stored: 503, and what the contract says. */
 const REFUSALS: Readonly<Record<string, string>> = {
@@ -23,10 +27,15 @@ export class DiskProbe {
   readonly #users = new Map<string, SentUser>();
   /** By token; true: acknowledged. */
   readonly #deliveries = new Map<string, boolean>();
+  readonly #rows = new RowHistory();
+  readonly #writer: RowWriter;
   #count = 0;
 
   constructor(portico: PorticoProcess) {
     this.portico = portico;
+    this.#writer = new RowWriter(this.#rows, seededRandom(1), 'r', (...request) =>
+      this.#relations(...request),
+    );
   }
 
   get acknowledgedDeliveries(): number {
@@ -58,6 +67,11 @@ export class DiskProbe {
     const { ok } = await this.#rest('DELETE', `delete/${user.id}`);
     if (ok) user.state = 'removed';
     return ok;
+  }
+
+  /** Writes rows of relations; resolves to whether that was acknowledged. */
+  writeRows(): Promise<boolean> {
+    return this.#writer.write();
   }
 
   #stored(): [string, SentUser] {
@@ -113,7 +127,8 @@ export class DiskProbe {
   }
 
   /** Fails unless everything that was acknowledged is stored, and nothing that was not sent. */
-  check({ users, deliveries }: StoreContent): void {
+  check({ users, deliveries, rows }: StoreContent): void {
+    this.#rows.check(rows);
     this.#checkUsers(users);
     for (const [token, acknowledged] of this.#deliveries) {
       assert.ok(!acknowledged || deliveries.has(token), `delivery ${token} was acknowledged and is lost`);
@@ -128,6 +143,16 @@ export class DiskProbe {
       else if (state === 'removed') assert.ok(!ids.has(name), `user ${name} was removed and is there again`);
     }
     for (const name of ids.keys()) assert.ok(this.#users.has(name), `nobody sent ${name}`);
+  }
+
+  async #relations(...[method, path, body, headers = {}]: Parameters<Ask>): Promise<Reply | undefined> {
+    const options = { method, body: body ?? null, headers: headers as Record<string, string> };
+    const reply = await fetch(`${this.portico.urls.rest}${path}`, options);
+    const text = await reply.text();
+    if (reply.ok) return { status: reply.status, headers: Object.fromEntries(reply.headers), text };
+    assert.equal(reply.status, 503, text);
+    assert.equal((JSON.parse(text) as { code?: string }).code, 'STORE_UNAVAILABLE');
+    return undefined;
   }
 
   async #rest(method: 'POST' | 'PUT' | 'DELETE', path: string, name?: string): Promise<Response> {

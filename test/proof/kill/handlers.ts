@@ -1,6 +1,7 @@
 import { openSync, writeSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Delivery, PorticoConfig } from '../../../src/index.ts';
+import { relations } from '../rows/declaration.ts';
 
 // The configuration module of the killed processes. What a handler did stands in effects.log: a write that returned
 // outlives its process.
@@ -24,6 +25,7 @@ async function failing(delivery: Delivery): Promise<void> {
 }
 
 const config: PorticoConfig = {
+  relations,
   limits: { webhook: { lease: 500, backoff: 20 } },
   webhook: {
     // A delivery whose process is killed again and again must not die of it here.

@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict';
+import type { RowContent } from '../rows/content.ts';
+import { RowHistory } from '../rows/history.ts';
 
 /** What a client knows of a delivery that it has sent. `unknown`: no reply came. */
 export interface SentDelivery {
@@ -20,6 +22,8 @@ export interface StoreContent {
   readonly users: ReadonlyMap<number, UserContent>;
   /** Body and event by token. */
   readonly deliveries: ReadonlyMap<string, { readonly event: string | null; readonly body: string }>;
+  /** Undefined: the relations have no tables yet. */
+  readonly rows: RowContent | undefined;
 }
 
 const text = (content: UserContent | undefined) =>
@@ -31,6 +35,7 @@ const text = (content: UserContent | undefined) =>
  */
 export class Ledger {
   readonly deliveries = new Map<string, SentDelivery>();
+  readonly rows = new RowHistory();
   readonly #users = new Map<number, Possible>();
   readonly #creating = new Map<string, UserContent>();
   #highestId = 0;
@@ -77,7 +82,8 @@ export class Ledger {
   }
 
   /** Compares everything with the store and learns what became of the requests that got no reply. */
-  reconcile({ users, deliveries }: StoreContent): void {
+  reconcile({ users, deliveries, rows }: StoreContent): void {
+    this.rows.settle(rows);
     for (const [token, sent] of this.deliveries) {
       const stored = deliveries.get(token);
       if (stored === undefined) {

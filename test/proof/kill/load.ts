@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
-import { Agent } from 'node:http';
+import { Agent, type OutgoingHttpHeaders } from 'node:http';
 import type { Random } from '../../support/random.ts';
+import { RowWriter } from '../rows/writer.ts';
 import { type Reply, send } from './client.ts';
 import type { Ledger, UserContent } from './ledger.ts';
 
@@ -35,9 +36,14 @@ export async function runLoad(options: LoadOptions): Promise<number> {
   let gone = false;
 
   /** The reply; undefined once the server is gone. */
-  async function ask(method: string, url: string, body?: string): Promise<Reply | undefined> {
+  async function ask(
+    method: string,
+    url: string,
+    body?: string,
+    headers?: OutgoingHttpHeaders,
+  ): Promise<Reply | undefined> {
     try {
-      return await send(agent, method, url, body);
+      return await send(agent, method, url, body, headers);
     } catch {
       gone = true;
       return undefined;
@@ -46,6 +52,9 @@ export async function runLoad(options: LoadOptions): Promise<number> {
   function expect(reply: Reply, pattern: RegExp): void {
     assert.equal(reply.status, 200, reply.text);
     assert.match(reply.text, pattern);
+    count();
+  }
+  function count(): void {
     acknowledged++;
     onAcknowledged(acknowledged);
   }
@@ -98,13 +107,19 @@ export async function runLoad(options: LoadOptions): Promise<number> {
   }
 
   /** One connection; nobody else changes the users that it has created. */
-  async function connection(): Promise<void> {
+  async function connection(_: unknown, number: number): Promise<void> {
     const own: number[] = [];
+    const rows = new RowWriter(ledger.rows, random, `${prefix}-${number}`, (method, path, body, headers) =>
+      ask(method, `${rest}${path}`, body, headers),
+    );
     while (!gone) {
       const id = own[random.below(own.length)];
       const kind = random.next();
-      if (kind < 0.6) await deliver();
-      else if (kind < 0.8 || id === undefined) {
+      if (kind < 0.4) await deliver();
+      else if (kind < 0.65) {
+        if (await rows.write()) count();
+        if (!gone && random.chance(0.2)) await rows.read();
+      } else if (kind < 0.8 || id === undefined) {
         const created = await create();
         if (created !== undefined) own.push(created);
       } else if (kind < 0.92) {

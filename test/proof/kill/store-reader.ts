@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { DatabaseSync } from 'node:sqlite';
+import { readRows } from '../rows/content.ts';
 import type { StoreContent, UserContent } from './ledger.ts';
 
 export interface StoredJob {
@@ -40,7 +41,7 @@ export function readStore(file: string): StoreReader {
         assert.ok(!deliveries.has(data.token), `delivery ${data.token} is stored twice`);
         deliveries.set(data.token, { event: event === null ? null : String(event), body: String(body) });
       }
-      return { users, deliveries };
+      return { users, deliveries, rows: readRows(db) };
     },
     jobs: () =>
       db

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import type { DatabaseSync } from 'node:sqlite';
 import type { UserContent } from '../kill/ledger.ts';
+import { readRows } from '../rows/content.ts';
+import { RowHistory } from '../rows/history.ts';
 
 /** Something that was sent; the x-request-id of the reply that acknowledged it, once there was one. */
 export interface Sent {
@@ -20,6 +22,7 @@ interface UserState extends Sent {
 /** Everything that clients sent, each with the reply that acknowledged it. */
 export class History {
   readonly deliveries = new Map<string, SentDelivery>();
+  readonly rows = new RowHistory();
   /** By id, each state after the one before it was acknowledged. */
   readonly users = new Map<number, readonly UserState[]>();
   /** Creates by name: their ids come with the reply. */
@@ -38,9 +41,10 @@ export class History {
   }
 
   get acknowledged(): number {
-    return [...this.deliveries.values(), ...[...this.users.values()].flat()].filter(
-      ({ acknowledgedBy }) => acknowledgedBy !== undefined,
-    ).length;
+    const others = [...this.deliveries.values(), ...[...this.users.values()].flat()];
+    return (
+      this.rows.acknowledged + others.filter(({ acknowledgedBy }) => acknowledgedBy !== undefined).length
+    );
   }
 }
 
@@ -48,6 +52,7 @@ export class History {
 export function checkHistory(db: DatabaseSync, history: History, replies: ReadonlySet<string>): void {
   checkUsers(db, history, replies);
   checkDeliveries(db, history, replies);
+  history.rows.check(readRows(db), { isKnown: (group) => isAcknowledged(group, replies) });
 }
 
 function isAcknowledged({ acknowledgedBy }: Sent, replies: ReadonlySet<string>): boolean {

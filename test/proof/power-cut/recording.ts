@@ -40,7 +40,7 @@ export async function record(lives: readonly Life[], random: Random, main?: stri
     const faults = inject === undefined ? [] : ['-e', `inject=${inject}`];
     await using portico = startPortico({
       cwd: folder.path,
-      env: { INTERFACES: 'rest,webhook' },
+      env: { INTERFACES: 'rest,webhook', CONFIG: join(import.meta.dirname, '../rows/declaration.ts') },
       wrapper: ['strace', ...TRACE_WORDS, ...faults, '-o', trace],
       ...(main !== undefined && { main }),
     });

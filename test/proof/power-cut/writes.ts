@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
-import { Agent } from 'node:http';
+import { Agent, type OutgoingHttpHeaders } from 'node:http';
 import type { Random } from '../../support/random.ts';
 import { type Reply, send } from '../kill/client.ts';
 import type { UserContent } from '../kill/ledger.ts';
+import { RowWriter } from '../rows/writer.ts';
 import type { History, Sent } from './history.ts';
 
 export interface WriteOptions {
@@ -32,10 +33,15 @@ export async function sendWrites(options: WriteOptions): Promise<void> {
   let failed = false;
 
   /** The reply; undefined if the write failed. */
-  async function ask(method: string, url: string, body?: string): Promise<Reply | undefined> {
+  async function ask(
+    method: string,
+    url: string,
+    body?: string,
+    headers?: OutgoingHttpHeaders,
+  ): Promise<Reply | undefined> {
     try {
-      const reply = await send(agent, method, url, body);
-      if (reply.status === 200) return reply;
+      const reply = await send(agent, method, url, body, headers);
+      if ([200, 201, 204].includes(reply.status)) return reply;
       assert.equal(reply.status, 503, reply.text);
     } catch (error) {
       if (!mayFail || error instanceof assert.AssertionError) throw error;
@@ -71,14 +77,18 @@ export async function sendWrites(options: WriteOptions): Promise<void> {
     acknowledge(write, reply);
   }
 
-  async function connection(): Promise<void> {
+  async function connection(_: unknown, number: number): Promise<void> {
     const own: number[] = [];
+    const rows = new RowWriter(history.rows, random, `${prefix}-${number}`, (method, path, body, headers) =>
+      ask(method, `${rest}${path}`, body, headers),
+    );
     while (sent < count && !failed) {
       const name = `${prefix}-${++sent}`;
       const user = { name, email: `${random.below(1e9)}@example.org` };
       const id = own[random.below(own.length)];
       const kind = random.next();
-      if (kind < 0.5) await deliver(name);
+      if (kind < 0.3) await deliver(name);
+      else if (kind < 0.6) await rows.write();
       else if (kind < 0.75 || id === undefined) {
         const created = await create(user);
         if (created !== undefined) own.push(created);

@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
-import { Agent } from 'node:http';
+import { Agent, type OutgoingHttpHeaders } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { PorticoProcess } from '../../support/portico-process.ts';
 import type { Random } from '../../support/random.ts';
 import { type Reply, send } from '../kill/client.ts';
 import type { Ledger, UserContent } from '../kill/ledger.ts';
 import { KEYS } from '../kill/load.ts';
+import { RowWriter } from '../rows/writer.ts';
 import type { OrderedDelivery } from './order.ts';
 import type { CreatedUser } from './subscriber.ts';
 
@@ -47,9 +48,15 @@ export async function runLoad(options: LoadOptions, result: LoadResult): Promise
   const known: (UserContent & { readonly id: number })[] = [];
   let sent = 0;
 
-  async function ask(door: string, method: string, path: string, body?: string): Promise<Reply | undefined> {
+  async function ask(
+    door: string,
+    method: string,
+    path: string,
+    body?: string,
+    headers: OutgoingHttpHeaders = {},
+  ): Promise<Reply | undefined> {
     try {
-      return await send(agent, method, `${next()?.urls[door]}${path}`, body, JSON_BODY);
+      return await send(agent, method, `${next()?.urls[door]}${path}`, body, { ...JSON_BODY, ...headers });
     } catch {
       return undefined;
     }
@@ -116,11 +123,17 @@ export async function runLoad(options: LoadOptions, result: LoadResult): Promise
     result.reads++;
   }
 
-  async function connection(): Promise<void> {
+  async function connection(_: unknown, number: number): Promise<void> {
+    const rows = new RowWriter(ledger.rows, random, `r${number}`, async (method, path, body, headers) => {
+      const reply = await ask('rest', method, path, body, headers);
+      return reply?.status === 503 ? undefined : reply;
+    });
     while (!signal.aborted) {
       const kind = random.next();
-      if (kind < 0.4) await deliver();
-      else if (kind < 0.75) await create();
+      if (kind < 0.25) await deliver();
+      else if (kind < 0.5) await create();
+      else if (kind < 0.7) await rows.write();
+      else if (kind < 0.8) await rows.read();
       else await read();
       await delay(random.below(THINK));
     }

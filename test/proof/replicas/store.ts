@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import type { PostgresServer } from '../../support/postgres.ts';
 import type { StoreContent, UserContent } from '../kill/ledger.ts';
 import type { StoredJob } from '../kill/store-reader.ts';
+import { ROW_QUERIES, rowContent } from '../rows/content.ts';
 
 type Sql = (text: string) => ReturnType<PostgresServer['sql']>;
 
@@ -17,7 +18,15 @@ export async function readContent(sql: Sql): Promise<StoreContent> {
     assert.ok(!deliveries.has(data.token), `delivery ${data.token} is stored twice`);
     deliveries.set(data.token, { event: event === null ? null : String(event), body: String(body) });
   }
-  return { users, deliveries };
+  const { authors, loans, events } = ROW_QUERIES;
+  // Events that no process has read yet have no position.
+  const numbered = `${events} NULLS LAST, seq`;
+  const rows = rowContent({
+    authors: await sql(authors),
+    loans: await sql(loans),
+    events: await sql(numbered),
+  });
+  return { users, deliveries, rows };
 }
 
 /** Every job with its delivery's token, the oldest first. */

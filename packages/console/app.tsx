@@ -10,6 +10,7 @@ import { Loggers } from './pages/loggers.tsx';
 import { Metrics } from './pages/metrics.tsx';
 import { Overview } from './pages/overview.tsx';
 import { Requests } from './pages/requests.tsx';
+import { Rules } from './pages/rules.tsx';
 import { Threads } from './pages/threads.tsx';
 import { Users } from './pages/users.tsx';
 import { Icon, type IconName } from './parts/icon.tsx';
@@ -203,6 +204,7 @@ const PAGES: readonly PageEntry[] = [
   { id: 'overview', title: 'Overview', icon: 'overview', View: Overview },
   { id: 'deliveries', title: 'Deliveries', icon: 'deliveries', needs: 'deliveries', View: Deliveries },
   { id: 'users', title: 'Users', icon: 'users', needs: 'users', View: Users },
+  { id: 'rules', title: 'Rules', icon: 'lock', needs: 'rules', View: Rules },
   { id: 'requests', title: 'Requests', icon: 'requests', needs: 'requests', View: Requests },
   { id: 'loggers', title: 'Loggers', icon: 'loggers', needs: 'loggers', View: Loggers },
   { id: 'log', title: 'Log', icon: 'log', needs: 'logtail', View: Log },

@@ -11,6 +11,7 @@ import { sentName } from '../inbox/event-names.ts';
 import type { Backlog, Inbox } from '../inbox/inbox.ts';
 import type { ConsoleView, TestSender } from '../management/console/console-view.ts';
 import { isExposed } from '../management/guard.ts';
+import { hasRules } from '../relations/relation.ts';
 import { token, UnsignableError } from '../signatures/hmac.ts';
 import type { Signer } from '../signatures/schemes.ts';
 import {
@@ -60,6 +61,7 @@ export function consoleView(
     doors: () => consoleDoors(context),
     database: database && ENGINES[parseDatabaseUrl(settings['database.url'])?.engine ?? 'sqlite'],
     users: database?.users,
+    ruled: config.relations.some(hasRules) ? config.relations : undefined,
     processes: database?.processes?.bind(database),
     sender:
       secrets &&

@@ -1,4 +1,5 @@
 import type { MaybePromise } from '../../core/scheduler.ts';
+import type { Relation } from '../../relations/relation.ts';
 import type { DatabaseUserStore } from '../../relations/user-stores.ts';
 
 /** A door of the service, as the console shows it. */
@@ -54,6 +55,8 @@ export interface ConsoleView {
   readonly sender?: TestSender | undefined;
   /** The users that REST serves; undefined without a database. */
   readonly users?: DatabaseUserStore | undefined;
+  /** The declared relations if one of them has rules. */
+  readonly ruled?: readonly Relation[] | undefined;
   /** The processes that use the database, including this one; undefined if there can be only one. */
   readonly processes?: (() => MaybePromise<readonly ConsoleProcess[]>) | undefined;
 }

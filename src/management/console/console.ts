@@ -33,6 +33,7 @@ import {
 import type { DoorOptions } from '../options.ts';
 import type { ConsoleView, TestSender } from './console-view.ts';
 import { liveOperations } from './live.ts';
+import { ruleRoutes } from './relation-rules.ts';
 
 type ConsoleProcess = Awaited<ReturnType<NonNullable<ConsoleView['processes']>>>[number];
 
@@ -78,6 +79,7 @@ export function addConsole(
         });
         if (view.sender !== undefined) add('test-deliveries', testDeliveries(view.sender, readOnly));
         if (view.users !== undefined) add('users', userRoutes(view.users, readOnly));
+        if (view.ruled !== undefined) add('rules', ruleRoutes(view.ruled));
         addRoutes(api, {
           '/live': liveOperations({
             history: shows('history') ? history : undefined,
@@ -119,6 +121,7 @@ function aboutOperations(options: AboutOptions): Operations {
     ...endpoints,
     ...(view.sender === undefined ? [] : ['test-deliveries']),
     ...(view.users === undefined ? [] : ['users']),
+    ...(view.ruled === undefined ? [] : ['rules']),
   ];
   const startedAt = new Date(performance.timeOrigin).toISOString();
 
@@ -238,7 +241,7 @@ function consoleEndpoints(
 }
 
 /** Data of other doors, which the console hides if those doors ask for credentials and this one does not. */
-const OTHERS: readonly string[] = ['users', 'deliveries', 'test-deliveries'];
+const OTHERS: readonly string[] = ['users', 'rules', 'deliveries', 'test-deliveries'];
 
 /** Whether the console may not show this endpoint's data. */
 function isClosed(id: string, { closed }: Pick<ConsoleView, 'closed'>): boolean {

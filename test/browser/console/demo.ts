@@ -11,6 +11,21 @@ export interface DemoOptions {
 
 const module = ({ checks = '', invoices }: DemoOptions) => `
 export default {
+  relations: {
+    notes: {
+      columns: {
+        title: { type: 'text', max: 80 },
+        owner: { type: 'text', max: 40, set: { caller: '/sub' } },
+        rank: { type: 'integer', nullable: true, read: { scope: 'staff' }, write: { scope: 'staff' } },
+      },
+      rules: {
+        read: [{ scope: 'staff' }, { where: { owner: { caller: '/sub' } } }],
+        create: 'anyone',
+        update: { where: { owner: { caller: '/sub' } } },
+        delete: 'nobody',
+      },
+    },
+  },
   management: { healthChecks: {${checks}} },
   webhook: {
     handlers: {

@@ -14,6 +14,7 @@ const PAGES: Readonly<Record<string, readonly [title: string, content: string]>>
   overview: ['Overview', '.plot canvas'],
   deliveries: ['Deliveries', 'tbody tr'],
   users: ['Users', 'tbody tr'],
+  rules: ['Rules', 'tbody tr'],
   requests: ['Requests', 'tbody tr'],
   loggers: ['Loggers', 'tbody select'],
   log: ['Log', '.log-line'],
@@ -84,6 +85,24 @@ export function pagesSuite(stage: Stage): void {
     assert.deepEqual(await accessibilityProblems(page), []);
     await page.setViewportSize(NARROW);
     assert.deepEqual(await tooWide(page), []);
+    assert.deepEqual(troubles, []);
+  });
+
+  it('who may do what with the rows and columns of relations', async () => {
+    const { page, troubles } = stage.shared;
+    await page.setViewportSize(WIDE);
+    await goTo(page, 'rules');
+    await page.getByRole('heading', { level: 1, name: 'Rules' }).waitFor();
+    const rows = page.locator('tbody tr');
+    await rows.first().waitFor();
+    assert.deepEqual(await rows.allTextContents(), [
+      'readscope staff or where {"owner":{"caller":"/sub"}}',
+      'createanyone',
+      'updatewhere {"owner":{"caller":"/sub"}}',
+      'deletenobody',
+      'owneras the rowby the service, with the claim /sub',
+      'rankscope staffscope staff',
+    ]);
     assert.deepEqual(troubles, []);
   });
 

@@ -8,6 +8,7 @@ import { conflictFaults, listedFaults, toldFaults } from '../../relations/rows/f
 import { CountLimitError, UnindexedListError } from '../../relations/rows/row-lists.ts';
 import { type RowFault, RowsRefusedError } from '../../relations/rows/rows.ts';
 import { WriteRefusedError } from '../../relations/rows/writes.ts';
+import { AggregateLimitError, aggregateProblem } from '../../relations/selections/aggregates.ts';
 import { LIMITS, SelectionLimitError } from '../../relations/selections/limits.ts';
 
 /** A refusal that clients see. `errors` are the single faults, each with its pointer or its argument. */
@@ -43,6 +44,8 @@ export function shown(error: unknown): unknown {
       { limit: 'scan' },
     );
   }
+  if (error instanceof AggregateLimitError)
+    return refusal('LIMIT_EXCEEDED', aggregateProblem(error).message, { limit: error.limit });
   if (error instanceof StatementTimeError) {
     const message =
       'The operation looks at too many rows, or changes too many, for the time that a statement may take (statement); narrow it, or split it';

@@ -4,6 +4,7 @@ import type { MaybePromise } from '../../core/scheduler.ts';
 import type { ChangeType, RelationFeed } from '../../relations/events.ts';
 import type { Operation, Relation } from '../../relations/relation.ts';
 import type { Relations } from '../../relations/rows/conditions.ts';
+import { aggregateReader } from '../aggregates/aggregates.ts';
 import { type RowSource, rowsFor } from '../callers/caller-rows.ts';
 import { Follows } from './follows.ts';
 import { Reads } from './reads.ts';
@@ -19,6 +20,7 @@ export type RelationResolvers = Readonly<
     | 'list'
     | 'row'
     | 'connection'
+    | 'aggregate'
     | 'create'
     | 'createAll'
     | 'upsert'
@@ -90,6 +92,7 @@ export function relationResolvers(served: ServedRelations | undefined): Relation
     list: read((relation) => reads.list(relation)),
     row: read((relation) => reads.row(relation)),
     connection: read((relation) => reads.connection(relation)),
+    aggregate: read((relation) => aggregateReader(common, relation)),
     create: write('create', 'create'),
     createAll: write('createAll', 'create'),
     upsert: write('upsert', 'create', 'update'),
@@ -110,6 +113,7 @@ const CHECKED: RelationResolvers = {
   list: checked,
   row: checked,
   connection: checked,
+  aggregate: checked,
   create: checked,
   createAll: checked,
   upsert: checked,

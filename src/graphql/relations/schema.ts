@@ -16,6 +16,7 @@ import {
 import { quote } from '../../core/text.ts';
 import { type Relation, USERS } from '../../relations/relation.ts';
 import type { Relations } from '../../relations/rows/conditions.ts';
+import { groupArguments } from '../aggregates/aggregate-types.ts';
 import { type LazyFields, LazyObjectType, LazySchema } from './lazy.ts';
 import type { RelationResolvers } from './resolvers.ts';
 import {
@@ -36,7 +37,7 @@ type Field = GraphQLFieldConfig<unknown, unknown>;
 function rootNames({ name, one }: Relation) {
   const type = capitalized(one);
   return {
-    query: [name, one, `${name}Connection`],
+    query: [name, one, `${name}Connection`, `${name}Aggregate`],
     mutation: [
       `create${type}`,
       `create${capitalized(name)}`,
@@ -126,11 +127,12 @@ class RootFields {
 
   query(): LazyFields {
     return this.#all((relation) => {
-      const [list, row, connection] = rootNames(relation).query;
+      const [list, row, connection, aggregate] = rootNames(relation).query;
       return [
         [list, () => this.#list(relation)],
         [row, () => this.#row(relation)],
         [connection, () => this.#connection(relation)],
+        [aggregate, () => this.#aggregate(relation)],
       ];
     });
   }
@@ -259,6 +261,18 @@ class RootFields {
         last: { type: GraphQLInt },
         before: { type: GraphQLString },
         ...this.#types.listArguments(relation),
+      },
+    });
+  }
+
+  #aggregate(relation: Relation): Field {
+    const group = new GraphQLNonNull(this.#type<GraphQLObjectType>(relation, 'Aggregate'));
+    return this.#field(relation, 'aggregate', {
+      type: new GraphQLNonNull(new GraphQLList(group)),
+      description: `Counts, sums and the like of rows of ${relation.name}, for each group in the order of its values.`,
+      args: {
+        ...this.#where(relation),
+        ...groupArguments(relation, typeNameOf(relation), this.#types),
       },
     });
   }

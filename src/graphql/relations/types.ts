@@ -26,6 +26,7 @@ import {
 } from '../../relations/relation.ts';
 import type { Relations } from '../../relations/rows/conditions.ts';
 import { linkOf } from '../../relations/selections/selection.ts';
+import { AGGREGATE_ENDINGS, aggregateEndings, aggregateType } from '../aggregates/aggregate-types.ts';
 import { FILTERED, filterName, filterOf, listOf, testsOf } from './filters.ts';
 import { RELATION_SCALARS, scalarOf } from './scalars.ts';
 
@@ -93,7 +94,7 @@ export function mayLeave({ rules }: Relation): boolean {
 
 function suffixesOf(relation: Relation): readonly string[] {
   if (relation.name === USERS) return CONDITIONS;
-  return [...CONDITIONS, ...OTHERS, ...(mayLeave(relation) ? ['Key'] : [])];
+  return [...CONDITIONS, ...OTHERS, ...aggregateEndings(relation), ...(mayLeave(relation) ? ['Key'] : [])];
 }
 
 /** The names of the types of a relation. */
@@ -245,6 +246,8 @@ export class RelationTypes {
       case 'Change':
         return object(`A change of a row of ${plural}.`, () => this.#change(relation));
     }
+    const aggregate = aggregateType(relation, base, name.slice(base.length), this);
+    if (aggregate !== undefined) return aggregate;
     const enums = new Map(relation.columns.filter(isEnum).map((each) => [enumName(relation, each), each]));
     const column = enums.get(name);
     if (column !== undefined) return enumOf(name, column);
@@ -428,7 +431,9 @@ function related(name: string, relation: Relation) {
 /** The name of the enum of a column: `BookKind`. */
 function enumName(relation: Relation, column: Column): string {
   const name = capitalized(column.name);
-  const isTaken = suffixesOf(relation).includes(name) || OTHERS.some((suffix) => suffix === name);
+  const isTaken = [...suffixesOf(relation), ...OTHERS, ...AGGREGATE_ENDINGS].some(
+    (suffix) => suffix === name,
+  );
   return `${typeNameOf(relation)}${name}${isTaken ? 'Value' : ''}`;
 }
 

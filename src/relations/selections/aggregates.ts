@@ -104,22 +104,39 @@ export function readAggregation(
       'group',
       `"group" cannot have ${quote(hidden.name)} beside the function of that name`,
     );
-  for (const column of group) guard?.requireReadable('group', relation, column);
+  const where = joined(relations, relation, found);
+  return checkedAggregation(relation, { where, group, aggregates }, { guard });
+}
+
+/** Holds aggregates within the limits, and refuses columns that the caller may not read. Throws HttpProblem. */
+export function checkedAggregation(
+  relation: Relation,
+  aggregation: Aggregation,
+  {
+    guard,
+    group: groupName = 'group',
+  }: {
+    readonly guard?: ColumnGuard | undefined;
+    /** What the columns of groups were read from. */
+    readonly group?: string;
+  },
+): Aggregation {
+  const { group, aggregates } = aggregation;
+  const { columns, aggregates: functions } = AGGREGATE_LIMITS;
+  if (new Set(group).size < group.length)
+    throw invalidParameter(groupName, `"${groupName}" takes each column at most once`);
+  if (group.length > columns) throw tooMuch(groupName, `at most ${columns} columns (columns)`);
+  if (aggregates.length > functions)
+    throw tooMuch('aggregate', `at most ${functions} functions (aggregates)`);
+  for (const column of group) guard?.requireReadable(groupName, relation, column);
   for (const each of aggregates) {
     if ('column' in each) guard?.requireReadable('aggregate', relation, each.column);
   }
-  return { where: joined(relations, relation, found), group, aggregates };
+  return aggregation;
 }
 
 function readGroup(relation: Relation, text: string): readonly Column[] {
-  const columns = text
-    .split(',')
-    .map((name) => columnOf(relation, name, 'group', ({ kind }) => kind !== 'json'));
-  if (new Set(columns).size < columns.length)
-    throw invalidParameter('group', '"group" takes each column at most once');
-  const { columns: most } = AGGREGATE_LIMITS;
-  if (columns.length > most) throw tooMuch('group', `at most ${most} columns (columns)`);
-  return columns;
+  return text.split(',').map((name) => columnOf(relation, name, 'group', isGroup));
 }
 
 function readAggregates(relation: Relation, text: string): readonly Aggregate[] {
@@ -153,8 +170,6 @@ function readAggregates(relation: Relation, text: string): readonly Aggregate[] 
   if (found.length === 0) throw invalidParameter('aggregate', '"aggregate" needs a function, such as count');
   if (new Set(names).size < names.length)
     throw invalidParameter('aggregate', '"aggregate" takes each function of a column at most once');
-  const { aggregates: most } = AGGREGATE_LIMITS;
-  if (found.length > most) throw tooMuch('aggregate', `at most ${most} functions (aggregates)`);
   return found;
 }
 
@@ -165,6 +180,11 @@ export function takes(is: AggregateFunction, kind: Column['type']['kind']): bool
   if (is === 'sum' || is === 'avg') return NUMBERS.includes(kind);
   if (is === 'countDistinct') return kind !== 'json';
   return kind !== 'json' && kind !== 'bytes' && kind !== 'boolean';
+}
+
+/** Whether rows can be grouped by a type of columns. */
+export function isGroup({ kind }: Column['type']): boolean {
+  return kind !== 'json';
 }
 
 /** A column that a function takes, for a message. */

@@ -11,6 +11,7 @@ import { withNumbers } from '../../../src/graphql/relations/selections.ts';
 import { isId } from '../../../src/graphql/relations/types.ts';
 import { codecOf } from '../../../src/relations/codecs.ts';
 import type { Column, Relation } from '../../../src/relations/relation.ts';
+import { takes } from '../../../src/relations/selections/aggregates.ts';
 import type { Model, ModelList, ModelRow, Tree } from '../../support/relations/model.ts';
 
 /** A row as a client gets it, without the rows of others. */
@@ -32,6 +33,24 @@ interface ListInput {
   readonly where?: Tree | null;
   readonly orderBy?: readonly Readonly<Record<string, unknown>>[] | null;
   readonly limit?: number | null;
+}
+
+interface AggregateInput {
+  readonly where?: Tree | null;
+  readonly groupBy?: readonly string[] | null;
+}
+
+/** The functions of the columns of a relation whose results do not depend on the order of rows. */
+export function comparableAggregates({
+  columns,
+}: Relation): readonly (readonly [is: string, column: string])[] {
+  const functions = ['countDistinct', 'sum', 'avg', 'min', 'max'] as const;
+  return functions.flatMap((is) =>
+    columns
+      .filter(({ name, type }) => name !== 'id' && takes(is, type.kind))
+      .filter(({ type }) => type.kind !== 'number' || is === 'min' || is === 'max')
+      .map(({ name }) => [is, name] as const),
+  );
 }
 
 function listOf({ where, orderBy, limit }: ListInput): ModelList {
@@ -67,6 +86,7 @@ export class ReferenceDoor {
       this.#relations.flatMap((relation) => [
         [relation.name, (given: ListInput) => this.#list(relation, listOf(given))],
         [relation.one, (given: Readonly<Record<string, unknown>>) => this.#byKey(relation, given)],
+        [`${relation.name}Aggregate`, (given: AggregateInput) => this.#groups(relation, given)],
       ]),
     );
     return await execute({ schema: this.#schema, document: parse(query), rootValue, variableValues });
@@ -76,6 +96,18 @@ export class ReferenceDoor {
     const all = new Map(this.#relations.map((each) => [each.name, each]));
     const where = withNumbers(all, relation, list.where) as Tree;
     return this.#model.list(relation.name, { ...list, where }).map((row) => this.#object(relation, row));
+  }
+
+  /** The groups with all aggregates that documents may select. */
+  #groups(relation: Relation, { where, groupBy }: AggregateInput): readonly unknown[] {
+    const all = new Map(this.#relations.map((each) => [each.name, each]));
+    const tree = withNumbers(all, relation, where ?? {}) as Tree;
+    const group = groupBy ?? [];
+    const aggregates = [['count', ''] as const, ...comparableAggregates(relation)];
+    return this.#model.aggregate(relation.name, tree, group, aggregates).map((found) => ({
+      ...found,
+      group: Object.fromEntries(group.map((name) => [name, found[name]])),
+    }));
   }
 
   #byKey(relation: Relation, given: Readonly<Record<string, unknown>>): unknown {

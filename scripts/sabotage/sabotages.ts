@@ -329,6 +329,22 @@ export const SABOTAGES: readonly Sabotage[] = [
     test: 'test/graphql/relations/aggregates.test.ts',
   },
   {
+    promise: 'Nested rows of a mutation refer to the rows around them, whatever other fields write',
+    change: 'writes are counted from the field',
+    file: 'src/relations/selections/nested-creates.ts',
+    from: 'return value ?? new EarlierValue(write, column);',
+    to: 'return value ?? new EarlierValue(0, column);',
+    test: 'test/graphql/relations/nested-creates.test.ts',
+  },
+  {
+    promise: 'Nested rows of a mutation need the write scope of their relation',
+    change: 'the scope of the field is enough',
+    file: 'src/graphql/relations/writes.ts',
+    from: "policy?.authorizeOperation(request, 'write', name)",
+    to: 'void [policy, name]',
+    test: 'test/graphql/relations/service.test.ts',
+  },
+  {
     promise: 'A document over relations gives what GraphQL.js gives',
     change: 'selections are kept without the values of nested arguments',
     file: 'src/graphql/relations/selections.ts',

@@ -125,7 +125,7 @@ function byName(relations: readonly Relation[]): ReadonlyMap<string, Relation> {
 }
 
 function servedRelations(
-  { config, database, relations, relationFeed }: AppContext,
+  { config, database, relations, relationFeed, api }: AppContext,
   rules: RowRules | undefined,
 ): ServedRelations {
   const { settings } = config;
@@ -142,6 +142,7 @@ function servedRelations(
     cursorKey: () => users.lists.cursorKey(),
     maxValues: settings['limits.graphql.maxResultValues'],
     requireIfMatch: settings['rest.requireIfMatch'],
+    policy: api,
   };
 }
 

@@ -1,5 +1,6 @@
 import type { FollowEvents, ResolveSelection } from '@portico/graphql-plans';
 import type { GraphQLFieldConfig } from 'graphql';
+import type { AccessPolicy } from '../../access/policy.ts';
 import type { MaybePromise } from '../../core/scheduler.ts';
 import type { ChangeType, RelationFeed } from '../../relations/events.ts';
 import type { Operation, Relation } from '../../relations/relation.ts';
@@ -44,6 +45,8 @@ export interface ServedRelations extends RowSource {
   readonly maxValues: number;
   /** Whether changes need the version of the row. */
   readonly requireIfMatch: boolean;
+  /** Who may write which relations; undefined if no credentials are needed. */
+  readonly policy?: AccessPolicy | undefined;
 }
 
 /** What resolves fields that plans resolve from their selection; GraphQL.js and other programs reach it only. */
@@ -60,7 +63,7 @@ export function relationResolvers(served: ServedRelations | undefined): Relation
     rowsFor: rowsFor(served),
   };
   const reads = new Reads({ ...common, cursorKey });
-  const writes = new Writes({ ...common, requireIfMatch });
+  const writes = new Writes({ ...common, requireIfMatch, rules: served.rules, policy: served.policy });
   const follows = new Follows({ ...common, feed });
   const read = (selects: (relation: Relation) => ResolveSelection) => (relation: Relation) => ({
     resolve,

@@ -141,7 +141,8 @@ class RootFields {
     return this.#all((relation) => {
       const [create, createAll, upsert, update, remove] = rootNames(relation).mutation;
       const { name } = relation;
-      const input = () => new GraphQLNonNull(this.#type<GraphQLInputObjectType>(relation, 'Create'));
+      const input = (kind: 'Create' | 'Upsert' = 'Create') =>
+        new GraphQLNonNull(this.#type<GraphQLInputObjectType>(relation, kind));
       const row = () => {
         const type = this.#types.row(relation);
         return mayHide(relation) ? type : new GraphQLNonNull(type);
@@ -172,7 +173,7 @@ class RootFields {
               type: row(),
               description: `Creates a row of ${name}, or changes the columns of \`data\` in the one with the same values of \`on\`.`,
               args: {
-                data: { type: input() },
+                data: { type: input('Upsert') },
                 on: { type: new GraphQLNonNull(this.#type<GraphQLEnumType>(relation, 'Unique')) },
               },
             }),

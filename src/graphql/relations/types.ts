@@ -80,7 +80,7 @@ export function isNumber({ kind }: ColumnType): boolean {
 export const VERSION = '_version';
 
 const CONDITIONS = ['Where', 'ListWhere', 'Order'] as const;
-const OTHERS = ['', 'Connection', 'Edge', 'Change', 'Create', 'Patch', 'Unique'] as const;
+const OTHERS = ['', 'Connection', 'Edge', 'Change', 'Create', 'Upsert', 'Patch', 'Unique'] as const;
 
 /** Whether a rule may hide rows of a relation from some callers, so that a field with one may be null. */
 export function mayHide({ rules }: Relation): boolean {
@@ -227,7 +227,11 @@ export class RelationTypes {
           isOneOf: true,
         });
       case 'Create':
-        return input(`A new row of ${plural}.`, () => this.#created(relation));
+        return input(`A new row of ${plural}, perhaps with new rows of other relations within it.`, () =>
+          this.#created(relation),
+        );
+      case 'Upsert':
+        return input(`A row of ${plural} that may be there already.`, () => this.#upserted(relation));
       case 'Patch':
         return input(`Changes to a row of ${plural}.`, () => this.#patched(relation));
       case 'Unique':
@@ -373,17 +377,44 @@ export class RelationTypes {
     return fields;
   }
 
+  /** The columns of a new row, those of `references` by their rows as well, and the rows that refer to it. */
   #created(relation: Relation): GraphQLInputFieldConfigMap {
+    const newRow = (name: string) =>
+      this.get<GraphQLInputObjectType>(`${typeNameOf(this.#relation(name))}Create`);
+    // Users are not created with other rows.
+    const references = relation.references.filter(({ to }) => to !== USERS);
+    const inverses = relation.inverses.filter((each) => each.relation !== USERS);
+    const fields = [
+      ...this.#given(relation, new Set(references.flatMap(({ columns }) => columns))),
+      ...references.map(({ name, to, columns }) => {
+        const description = `A new row of ${to}, in place of ${columns.join(' and ')}.`;
+        return [name, { type: newRow(to), description }] as const;
+      }),
+      ...inverses.map(({ name, relation: other }) => {
+        const description = `New rows of ${other} that refer to this one.`;
+        return [name, { type: listOf(newRow(other)), description }] as const;
+      }),
+    ];
+    return Object.fromEntries(fields.length === 0 ? [NOTHING] : fields);
+  }
+
+  #upserted(relation: Relation): GraphQLInputFieldConfigMap {
+    const fields = this.#given(relation, new Set());
+    return Object.fromEntries(fields.length === 0 ? [NOTHING] : fields);
+  }
+
+  /** The columns of a new row that clients give; `optional` are some that a row needs nonetheless. */
+  #given(relation: Relation, optional: ReadonlySet<string>) {
     const given = relation.columns.filter(
       ({ type, rules }) => (type.kind !== 'serial' || type.open) && !isServiceOwn(rules),
     );
-    const fields = given.map((column) => {
+    return given.map((column) => {
       const { name, nullable, type: kind } = column;
       const type = this.leaf(relation, column);
-      const isOptional = nullable || column.default !== undefined || kind.kind === 'serial';
+      const isOptional =
+        nullable || column.default !== undefined || kind.kind === 'serial' || optional.has(name);
       return [name, { type: isOptional ? type : new GraphQLNonNull(type) }] as const;
     });
-    return Object.fromEntries(fields.length === 0 ? [NOTHING] : fields);
   }
 
   #patched(relation: Relation): GraphQLInputFieldConfigMap {

@@ -1,8 +1,11 @@
 import { type ResolveTogether, TogetherError } from '@portico/graphql-plans';
+import type { RequestContext } from '@portico/transport';
+import { type RowAccess, requireAny } from '../../access/row-access.ts';
 import type { Column, Relation } from '../../relations/relation.ts';
 import { faultCode } from '../../relations/rows/faults.ts';
 import { type RowFault, RowFormat, type RowKey } from '../../relations/rows/rows.ts';
 import type { RowWrite, StoredRow, WriteOutcome } from '../../relations/rows/writes.ts';
+import { NestedCreates } from '../../relations/selections/nested-creates.ts';
 import type { WriteCondition } from '../../relations/user.ts';
 import type { CallerRows, RowsFor } from '../callers/caller-rows.ts';
 import { keyOf, resultOf } from './reads.ts';
@@ -10,8 +13,8 @@ import { faultyRows, missingRow, refusal, refusedWrites, showing, shown } from '
 import { RowRenderer } from './rendered-rows.ts';
 import type { SelectedRows, SelectionReader } from './selections.ts';
 
-/** What writes need of the service. */
-export interface WriteOptions {
+/** What writes need of the service: who may write the relations of nested rows, besides the rows. */
+export interface WriteOptions extends RowAccess {
   readonly selections: SelectionReader;
   readonly rowsFor: RowsFor;
   /** Whether changes need the version of the row. */
@@ -29,8 +32,19 @@ export interface FieldWrite {
 /** A field with its writes among those of the transaction. */
 interface Planned {
   readonly write: FieldWrite;
+  /** Where its writes begin. */
   readonly first: number;
-  readonly count: number;
+  /** The writes of its own rows. */
+  readonly rows: readonly number[];
+  /** The pointer to the row of a write. */
+  pointerOf(write: number): string;
+}
+
+/** An operation whose writes are gathered. */
+interface Operation {
+  readonly writes: RowWrite[];
+  readonly caller: CallerRows;
+  readonly ctx: RequestContext | undefined;
 }
 
 interface WriteInput {
@@ -53,24 +67,25 @@ export class Writes {
   /** Does the writes of fields in one transaction. */
   readonly together: ResolveTogether = async (calls, request) => {
     const caller = this.#options.rowsFor(request);
+    const ctx = request as RequestContext | undefined;
     const writes: RowWrite[] = [];
     const planned = calls.map((call, i): Planned => {
       const write = call.field.definition.extensions.writes as FieldWrite;
       const first = writes.length;
       try {
-        writes.push(...this.#read(write, call.given, caller));
+        const read = this.#read(write, call.given, { writes, caller, ctx });
         if (writes.length > MAX_ROWS) throw tooManyRows();
-        return { write, first, count: writes.length - first };
+        return { write, first, ...read };
       } catch (error) {
         throw new TogetherError(i, shown(error));
       }
     });
     // What the fields select is refused before anything is written.
     const selected = calls.map(({ field, info }, i) => {
-      const { write, count } = planned[i] as Planned;
+      const { write, rows } = planned[i] as Planned;
       if (write.kind === 'remove') return undefined;
       try {
-        const asked = { rows: count };
+        const asked = { rows: rows.length };
         return this.#options.selections.read(field, write.relation, info.variableValues, asked, caller.view);
       } catch (error) {
         throw new TogetherError(i, shown(error));
@@ -78,17 +93,18 @@ export class Writes {
     });
     const outcomes = await this.#write(caller, writes, planned);
     return calls.map((_, i) => {
-      const { write, first, count } = planned[i] as Planned;
-      const rows = selected[i];
-      if (rows === undefined) return true;
-      const stored = outcomes
-        .slice(first, first + count)
-        .flatMap((outcome) => (outcome.is === 'removed' ? [] : [outcome.row]));
+      const { write, rows } = planned[i] as Planned;
+      const shape = selected[i];
+      if (shape === undefined) return true;
+      const stored = rows.flatMap((each) => {
+        const outcome = outcomes[each];
+        return outcome === undefined || outcome.is === 'removed' ? [] : [outcome.row];
+      });
       return showing(async () => {
-        const texts = await textsOf(caller, stored, rows);
-        if (write.kind === 'createAll') return resultOf(`[${texts.join()}]`, rows, count);
+        const texts = await textsOf(caller, stored, shape);
+        if (write.kind === 'createAll') return resultOf(`[${texts.join()}]`, shape, rows.length);
         const [json = NO_ROW] = texts;
-        return json === NO_ROW ? null : resultOf(json, rows, count);
+        return json === NO_ROW ? null : resultOf(json, shape, rows.length);
       });
     });
   };
@@ -104,57 +120,76 @@ export class Writes {
       return await caller.of(first.write.relation).transactions.write(writes);
     } catch (error) {
       const placeOf = (write: number) => {
-        const call = planned.findLastIndex(({ first, count }) => count > 0 && first <= write);
-        const { first, write: field } = planned[call] as Planned;
-        return { call, pointer: field.kind === 'createAll' ? `#/${write - first}` : '#' };
+        const call = planned.findLastIndex(({ first, rows }) => rows.length > 0 && first <= write);
+        return { call, pointer: planned[call]?.pointerOf(write) ?? '#' };
       };
       throw refusedWrites(error, (write) => writes[write]?.relation ?? '', placeOf);
     }
   }
 
+  /** Reads the arguments of a field, and adds its writes to those of the operation. Throws GraphQLError or HttpProblem. */
   #read(
     { kind, relation }: FieldWrite,
     given: Readonly<Record<string, unknown>>,
-    rows: CallerRows,
-  ): readonly RowWrite[] {
+    operation: Operation,
+  ): Pick<Planned, 'rows' | 'pointerOf'> {
     const { data, on = [], ifVersion } = given as WriteInput;
     const { name } = relation;
+    const { writes, caller: rows } = operation;
     const { caller } = rows;
     const view = rows.viewOf(relation);
     const format = new RowFormat(relation);
     const faults: RowFault[] = [];
-    const checked = <T>(writes: readonly T[]) => {
+    const one = (write: RowWrite) => {
       if (faults.length > 0) throw faultyRows(faultCode(faults), faults);
-      return writes;
+      return { rows: [writes.push(write) - 1], pointerOf: () => '#' };
     };
     switch (kind) {
       case 'create':
-        return checked([
-          { is: 'create', relation: name, row: format.readRow(data, { caller, faults, view }) },
-        ]);
-      case 'createAll': {
-        const all = data as readonly unknown[];
-        if (all.length > MAX_ROWS) throw tooManyRows();
-        const row = (each: unknown, i: number) =>
-          format.readRow(each, { at: `#/${i}`, caller, faults, view });
-        return checked(all.map((each, i) => ({ is: 'create', relation: name, row: row(each, i) })));
-      }
+        return this.#create(relation, [data], operation, () => '#');
+      case 'createAll':
+        return this.#create(relation, data as readonly unknown[], operation, (i) => `#/${i}`);
       case 'upsert':
         for (const column of on)
           rows.view?.requireReadable('on', relation, relation.columns[format.indexOf(column)] as Column);
-        return checked([
-          format.readUpsert(data, { on, resolution: 'merge' }, { at: '#', caller, faults, view }),
-        ]);
+        return one(format.readUpsert(data, { on, resolution: 'merge' }, { at: '#', caller, faults, view }));
       case 'update': {
         const key = this.#keyOf(relation, given);
         const patch = format.readPatch(data, key, faults, view);
-        return checked([{ is: 'change', relation: name, key, patch, condition: this.#condition(ifVersion) }]);
+        return one({ is: 'change', relation: name, key, patch, condition: this.#condition(ifVersion) });
       }
       case 'remove': {
         const key = this.#keyOf(relation, given);
-        return [{ is: 'remove', relation: name, key, condition: this.#condition(ifVersion) }];
+        return one({ is: 'remove', relation: name, key, condition: this.#condition(ifVersion) });
       }
     }
+  }
+
+  /** Reads new rows, perhaps with rows of other relations within them; `at` returns the pointer to one. */
+  #create(
+    relation: Relation,
+    rows: readonly unknown[],
+    { writes, caller, ctx }: Operation,
+    at: (nth: number) => string,
+  ): Pick<Planned, 'rows' | 'pointerOf'> {
+    if (rows.length > MAX_ROWS) throw tooManyRows();
+    const { selections, rules, policy } = this.#options;
+    const creates = new NestedCreates(selections.relations, {
+      caller: caller.caller,
+      view: caller.view,
+      writes,
+      authorize(name) {
+        if (ctx === undefined) return;
+        if (rules?.governs(name) === true) requireAny({ rules, policy }, ctx, name, ['create']);
+        else policy?.authorizeOperation(ctx, 'write', name);
+      },
+    });
+    for (const [i, row] of rows.entries()) creates.add(relation, row, at(i));
+    if (creates.faults.length > 0) throw faultyRows(faultCode(creates.faults), creates.faults);
+    return {
+      rows: creates.trees.map(({ write }) => write),
+      pointerOf: (write) => creates.pointerOf(write),
+    };
   }
 
   #keyOf(relation: Relation, given: Readonly<Record<string, unknown>>): RowKey {

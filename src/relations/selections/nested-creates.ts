@@ -35,7 +35,7 @@ export function hasNested({ references, inverses, many }: Relation, given: unkno
  * become writes of one transaction: the row of a reference before the row that refers to it, those of inverses behind it.
  */
 export class NestedCreates {
-  readonly writes: RowWrite[] = [];
+  readonly writes: RowWrite[];
   readonly faults: RowFault[] = [];
   /** The rows of the body. */
   readonly trees: Tree[] = [];
@@ -45,27 +45,30 @@ export class NestedCreates {
   readonly #authorize: (relation: string) => void;
   readonly #formats = new Map<Relation, RowFormat>();
   /** The pointer of each write. */
-  readonly #pointers: string[] = [];
+  readonly #pointers = new Map<number, string>();
 
   /**
    * `caller` is the name for columns with that default, `view` what the caller may write; `authorize` throws for relations
-   * that must not be written.
+   * that must not be written. `writes` are those of the transaction so far, to which the rows are added.
    */
   constructor(
     relations: Relations,
     {
       caller,
       view,
+      writes = [],
       authorize,
     }: {
       readonly caller: string | undefined;
       readonly view: RowView | undefined;
+      readonly writes?: RowWrite[];
       authorize(relation: string): void;
     },
   ) {
     this.#relations = relations;
     this.#caller = caller;
     this.#view = view;
+    this.writes = writes;
     this.#authorize = authorize;
   }
 
@@ -76,7 +79,7 @@ export class NestedCreates {
 
   /** The pointer to the row of a write. */
   pointerOf(write: number): string {
-    return this.#pointers[write] ?? '#';
+    return this.#pointers.get(write) ?? '#';
   }
 
   /**
@@ -221,7 +224,7 @@ export class NestedCreates {
       later,
       view: this.#view?.of(relation),
     });
-    this.#pointers.push(at);
+    this.#pointers.set(this.writes.length, at);
     return (
       this.writes.push({
         is: 'create',

@@ -154,6 +154,20 @@ describe('relations at the GraphQL door of a service', () => {
     });
   });
 
+  test('are created within other rows by those who may write both', async () => {
+    await using door = await openDoor({
+      module: moduleOf({ relations: RELATIONS, api: { required: 'all', tokens } }),
+    });
+    const query = 'mutation { createBook(data: { title: "B", author: { name: "A" } }) { __typename } }';
+    const created = async (token: string) => {
+      const headers = { authorization: `Bearer ${token}-0123456789012345` };
+      const { body } = await ask(door.url, query, headers);
+      return body.errors === undefined ? body.data : body.errors.map(({ extensions }) => extensions?.code);
+    };
+    assert.deepEqual(await created('editor'), ['LACKS_SCOPE']);
+    assert.deepEqual(await created('writer'), { createBook: { __typename: 'Book' } });
+  });
+
   test('do not start with names that GraphQL has already', async () => {
     const columns = { name: { type: 'text', max: 4 } };
     const config = {

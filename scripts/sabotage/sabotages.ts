@@ -337,6 +337,14 @@ export const SABOTAGES: readonly Sabotage[] = [
     test: 'test/graphql/relations/nested-creates.test.ts',
   },
   {
+    promise: 'Mutations of relations are single transactions where the configuration says so',
+    change: 'they stay together',
+    file: 'src/graphql/relations/resolvers.ts',
+    from: "served.mutations === 'single'",
+    to: 'false',
+    test: 'test/graphql/relations/writes.test.ts',
+  },
+  {
     promise: 'Nested rows of a mutation need the write scope of their relation',
     change: 'the scope of the field is enough',
     file: 'src/graphql/relations/writes.ts',

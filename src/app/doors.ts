@@ -143,6 +143,7 @@ function servedRelations(
     maxValues: settings['limits.graphql.maxResultValues'],
     requireIfMatch: settings['rest.requireIfMatch'],
     policy: api,
+    mutations: settings['limits.graphql.mutations'],
   };
 }
 

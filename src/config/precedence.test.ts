@@ -91,6 +91,7 @@ const values: { readonly [K in SettingKey]: fc.Arbitrary<unknown> } = {
   'limits.graphql.maxSubscriptions': count,
   'limits.graphql.maxPerWebSocket': count,
   'limits.graphql.maxUsers': count,
+  'limits.graphql.mutations': fc.constantFrom('together', 'single'),
   'graphql.cors.origins': fc.subarray(['https://a.example', 'http://b.example:8080', 'app://c']),
   'graphql.cors.credentials': fc.boolean(),
   'limits.graphql.cors.maxAge': count,

@@ -197,6 +197,11 @@ export const graphql = {
     min: 2,
     help: 'Maximum users that the GraphQL door keeps in memory.',
   }),
+  mutations: choice({
+    default: 'together',
+    choices: ['together', 'single'],
+    help: 'Whether the mutations of relations in one operation are one transaction, or each is a single one (together, single).',
+  }),
   cors: cors('graphql', 'GraphQL'),
   typeDefs: inModule({
     shape: 'string, DocumentNode or an array of them',

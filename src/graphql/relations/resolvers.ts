@@ -47,6 +47,8 @@ export interface ServedRelations extends RowSource {
   readonly requireIfMatch: boolean;
   /** Who may write which relations; undefined if no credentials are needed. */
   readonly policy?: AccessPolicy | undefined;
+  /** Whether all mutations of an operation are one transaction, or each is one. */
+  readonly mutations: 'together' | 'single';
 }
 
 /** What resolves fields that plans resolve from their selection; GraphQL.js and other programs reach it only. */
@@ -69,16 +71,13 @@ export function relationResolvers(served: ServedRelations | undefined): Relation
     resolve,
     extensions: { access: relation.name, selects: selects(relation) },
   });
+  const isSingle = served.mutations === 'single';
+  const how = isSingle ? { selects: writes.single } : { together: writes.together };
   const write =
     (kind: FieldWrite['kind'], ...operations: readonly Operation[]) =>
     (relation: Relation) => ({
       resolve,
-      extensions: {
-        access: relation.name,
-        operations,
-        writes: { kind, relation },
-        together: writes.together,
-      },
+      extensions: { access: relation.name, operations, writes: { kind, relation }, ...how },
     });
   const follow =
     (type: ChangeType | undefined, selects: (relation: Relation) => ResolveSelection) =>

@@ -1,4 +1,4 @@
-import { type ResolveTogether, TogetherError } from '@portico/graphql-plans';
+import { type ResolveSelection, type ResolveTogether, TogetherError } from '@portico/graphql-plans';
 import type { RequestContext } from '@portico/transport';
 import { type RowAccess, requireAny } from '../../access/row-access.ts';
 import type { Column, Relation } from '../../relations/relation.ts';
@@ -56,7 +56,7 @@ interface WriteInput {
 /** Maximum number of rows of a field, and of all fields. */
 const MAX_ROWS = 1_000;
 
-/** Resolves the fields of mutations: all of an operation in one transaction. */
+/** Resolves the fields of mutations: all of an operation in one transaction, or each in one. */
 export class Writes {
   readonly #options: WriteOptions;
 
@@ -107,6 +107,16 @@ export class Writes {
         return json === NO_ROW ? null : resultOf(json, shape, rows.length);
       });
     });
+  };
+
+  /** Does the writes of one field in a transaction of its own. */
+  readonly single: ResolveSelection = async (field, given, request, info) => {
+    try {
+      const [value] = await this.together([{ field, given, info }], request);
+      return value;
+    } catch (error) {
+      throw error instanceof TogetherError ? error.cause : error;
+    }
   };
 
   async #write(

@@ -154,6 +154,17 @@ describe('relations at the GraphQL door of a service', () => {
     });
   });
 
+  test('are written in one transaction, or in one for each field', async () => {
+    const query = 'mutation { a: createAuthor(data: { name: "A" }) { id } deleteBook(id: 9) }';
+    for (const [mutations, stored] of Object.entries({ together: 0, single: 1 })) {
+      const config = { relations: RELATIONS, limits: { graphql: { mutations } } };
+      await using door = await openDoor({ module: moduleOf(config) });
+      assert.equal((await ask(door.url, query)).body.errors?.[0]?.extensions?.code, 'NOT_FOUND');
+      const { body } = await ask(door.url, '{ authors { name } }');
+      assert.deepEqual(body.data, { authors: Array.from({ length: stored }, () => ({ name: 'A' })) });
+    }
+  });
+
   test('are created within other rows by those who may write both', async () => {
     await using door = await openDoor({
       module: moduleOf({ relations: RELATIONS, api: { required: 'all', tokens } }),

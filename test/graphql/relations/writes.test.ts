@@ -50,6 +50,34 @@ for (const [engine, open] of Object.entries(graphqlRelationDoors)) {
       );
     });
 
+    test('each is a transaction of its own where the configuration says so', async () => {
+      await using door = await open(library, { mutations: 'single' });
+      const { body } = await door.ask(`mutation {
+        a: createAuthor(data: { name: "Austen" }) { id books { title } }
+        b: createBook(data: { title: "Emma", author_id: 1, loans: [{ reader: "ann" }] }) { title loans { reader } author { books { title } } }
+        c: createBook(data: { title: "Persuasion", author_id: 1 }) { title }
+        d: deleteBook(id: 2)
+      }`);
+      // Each sees what those before it have stored, and nothing of the later ones.
+      assert.deepEqual(body.data, {
+        a: { id: '1', books: [] },
+        b: { title: 'Emma', loans: [{ reader: 'ann' }], author: { books: [{ title: 'Emma' }] } },
+        c: { title: 'Persuasion' },
+        d: true,
+      });
+      const error = await door.error(`mutation {
+        a: createAuthor(data: { name: "Bronte" }) { id }
+        b: createBooks(data: [{ title: "Poems", author_id: 1 }, { title: "Emma", author_id: 1 }]) { id }
+        c: createAuthor(data: { name: "Shelley" }) { id }
+      }`);
+      assert.deepEqual([error.path, error.extensions?.code], [['b'], 'TAKEN']);
+      // As in GraphQL.js: what was done before stays, and what comes behind is not begun.
+      assert.deepEqual(await door.data('{ authors { name } books { title } }'), {
+        authors: [{ name: 'Austen' }, { name: 'Bronte' }],
+        books: [{ title: 'Emma' }],
+      });
+    });
+
     test('upserts, versions and removals', async () => {
       await using door = await open(library);
       await door.data('mutation { createAuthor(data: { name: "Austen" }) { id } }');

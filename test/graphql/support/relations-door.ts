@@ -35,7 +35,7 @@ export interface RelationsDoor extends AsyncDisposable {
 }
 
 type Options = Partial<Omit<GraphqlOptions, 'schema'>> &
-  Partial<Pick<ServedRelations, 'maxValues' | 'requireIfMatch'>> & {
+  Partial<Pick<ServedRelations, 'maxValues' | 'requireIfMatch' | 'mutations'>> & {
     /** Changes the schema, as a configuration does. */
     readonly extend?: (schema: GraphQLSchema) => GraphQLSchema;
   };
@@ -56,7 +56,7 @@ export const graphqlRelationDoors: Readonly<Record<string, Open>> = {
 async function open(
   url: string,
   relations: readonly Relation[],
-  { maxValues = 1_000_000, requireIfMatch = false, extend, ...options }: Options = {},
+  { maxValues = 1_000_000, requireIfMatch = false, mutations = 'together', extend, ...options }: Options = {},
   folder?: AsyncDisposable,
 ): Promise<RelationsDoor> {
   const resources = new AsyncDisposableStack();
@@ -89,6 +89,7 @@ async function open(
     cursorKey: () => users.lists.cursorKey(),
     maxValues,
     requireIfMatch,
+    mutations,
   });
   const builtIn = relationsSchema(usersSchema(users, database.userFeed), all, resolvers);
   const schema = extend?.(builtIn) ?? builtIn;

@@ -292,10 +292,7 @@ export class RelationTypes {
         ...related(name, target),
       };
     }
-    for (const { name, relation: other } of relation.inverses) {
-      fields[name] = this.#list(name, this.#relation(other));
-    }
-    for (const { name } of relation.many) {
+    for (const { name } of [...relation.inverses, ...relation.many]) {
       const target = linkOf(this.relations, relation, name)?.relation;
       if (target !== undefined) fields[name] = this.#list(name, target);
     }
@@ -349,10 +346,10 @@ export class RelationTypes {
     for (const { name, to } of relation.references) {
       fields[name] = { type: this.get<GraphQLInputObjectType>(`${typeNameOf(this.#relation(to))}Where`) };
     }
-    for (const { name, relation: other } of relation.inverses) {
-      fields[name] = {
-        type: this.get<GraphQLInputObjectType>(`${typeNameOf(this.#relation(other))}ListWhere`),
-      };
+    for (const { name } of [...relation.inverses, ...relation.many]) {
+      const target = linkOf(this.relations, relation, name)?.relation;
+      if (target === undefined) continue;
+      fields[name] = { type: this.get<GraphQLInputObjectType>(`${typeNameOf(target)}ListWhere`) };
     }
     return fields;
   }

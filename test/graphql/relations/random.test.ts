@@ -5,6 +5,7 @@ import fc from 'fast-check';
 import { type GraphQLInputType, print, valueToLiteral } from 'graphql';
 import { typeNameOf } from '../../../src/graphql/relations/types.ts';
 import type { Column, Relation } from '../../../src/relations/relation.ts';
+import { linkOf } from '../../../src/relations/selections/selection.ts';
 import { type Body, Model, type ModelRow, type Outcome, type Tree } from '../../support/relations/model.ts';
 import { jsonOf } from '../../support/relations/random-columns.ts';
 import { bodies, declarations } from '../../support/relations/random-declarations.ts';
@@ -242,7 +243,7 @@ class RandomDocument {
     const kind = this.#draw(() => fc.constantFrom(...kinds));
     const type = typeNameOf(relation);
     const [reference] = this.#shuffled(relation.references);
-    const [inverse] = this.#shuffled(relation.inverses);
+    const [inverse] = this.#shuffled([...relation.inverses, ...relation.many]);
     if (kind === 'name') return `${this.#alias()}__typename${this.#directive()}`;
     if (kind === 'inline') {
       const condition = this.#nat(1) === 0 ? '' : ` on ${type}`;
@@ -260,7 +261,7 @@ class RandomDocument {
       return `${alias}${reference.name}${this.#directive()} ${this.#selection(target, depth - 1)}`;
     }
     if (kind === 'inverse' && inverse !== undefined) {
-      const target = this.#model.relation(inverse.relation);
+      const target = this.#targetOf(relation, inverse);
       return `${this.#alias()}${inverse.name}${this.#listArguments(target)}${this.#directive()} ${this.#selection(target, depth - 1)}`;
     }
     const column = this.#draw(() => fc.constantFrom(...relation.columns));
@@ -320,14 +321,14 @@ class RandomDocument {
     const kind = this.#draw(() => fc.constantFrom(...kinds));
     const inner = (of = relation) => this.#tree(of, depth - 1);
     const [reference] = this.#shuffled(relation.references);
-    const [inverse] = this.#shuffled(relation.inverses);
+    const [inverse] = this.#shuffled([...relation.inverses, ...relation.many]);
     if (kind === 'not') return { not: inner() };
     if (kind === 'and' || kind === 'or') return { [kind]: [inner(), inner()] };
     if (kind === 'reference' && reference !== undefined)
       return { [reference.name]: inner(this.#model.relation(reference.to)) };
     if (kind === 'inverse' && inverse !== undefined) {
       const quantifier = this.#draw(() => fc.constantFrom('some', 'none', 'every'));
-      return { [inverse.name]: { [quantifier]: inner(this.#model.relation(inverse.relation)) } };
+      return { [inverse.name]: { [quantifier]: inner(this.#targetOf(relation, inverse)) } };
     }
     const column = this.#draw(() => fc.constantFrom(...relation.columns));
     return { [column.name]: this.#test(relation, column) };
@@ -347,6 +348,14 @@ class RandomDocument {
     const test = this.#draw(() => fc.constantFrom('eq', 'ne', 'in', 'isNull', ...ordered));
     if (test === 'isNull') return { isNull: this.#nat(1) === 0 };
     return { [test]: test === 'in' ? [value(), value()] : value() };
+  }
+
+  /** The relation behind an inverse or a many-to-many. */
+  #targetOf({ name }: Relation, link: Pick<Relation['inverses'][number], 'name'>): Relation {
+    const all = new Map(this.#relations.map((each) => [each.name, each]));
+    const target = linkOf(all, this.#model.relation(name), link.name)?.relation;
+    assert.ok(target !== undefined);
+    return target;
   }
 
   #shuffled<T>(all: readonly T[]): readonly T[] {

@@ -93,9 +93,13 @@ export class ReferenceDoor {
   }
 
   #list(relation: Relation, list: ModelList): readonly unknown[] {
+    return this.#rows(relation, list).map((row) => this.#object(relation, row));
+  }
+
+  #rows(relation: Relation, list: ModelList): readonly ModelRow[] {
     const all = new Map(this.#relations.map((each) => [each.name, each]));
     const where = withNumbers(all, relation, list.where) as Tree;
-    return this.#model.list(relation.name, { ...list, where }).map((row) => this.#object(relation, row));
+    return this.#model.list(relation.name, { ...list, where });
   }
 
   /** The groups with all aggregates that documents may select. */
@@ -131,14 +135,15 @@ export class ReferenceDoor {
         return this.#list(this.#model.relation(to), { where })[0] ?? null;
       };
     }
-    for (const { name, relation: other, reference } of relation.inverses) {
-      const target = this.#model.relation(other);
-      const back = target.references.find((each) => each.name === reference);
+    for (const { name } of [...relation.inverses, ...relation.many]) {
       object[name] = (given: ListInput, _context: unknown, _info: GraphQLResolveInfo) => {
-        const pairs =
-          back?.columns.map((each, i) => [each, { eq: value(back.targetColumns[i] ?? '') }]) ?? [];
-        const { where = {}, ...list } = listOf(given);
-        return this.#list(target, { ...list, where: { and: [Object.fromEntries(pairs), where] } });
+        const { to, rows } = this.#model.linked(relation.name, row, name);
+        const { limit = rows.length, ...list } = listOf(given);
+        const target = this.#model.relation(to);
+        return this.#rows(target, list)
+          .filter((each) => rows.includes(each))
+          .slice(0, limit)
+          .map((each) => this.#object(target, each));
       };
     }
     return object;

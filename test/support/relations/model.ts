@@ -181,7 +181,7 @@ export class Model {
   show(name: string, row: ModelRow, { columns, embeds }: ModelSelection): Body {
     const own = this.relation(name).columns.filter((each) => columns.includes(each.name));
     const nested = Object.entries(embeds).map(([member, { where, sort, limit, ...selection }]) => {
-      const { to, rows, isOne } = this.#linked(name, row, member);
+      const { to, rows, isOne } = this.linked(name, row, member);
       const list = { ...(where && { where }), ...(sort && { sort }), ...(limit !== undefined && { limit }) };
       const all = this.#listed(to, rows, list).map((each) => this.show(to, each, selection));
       return [member, isOne ? (all[0] ?? null) : all] as const;
@@ -190,7 +190,7 @@ export class Model {
   }
 
   /** The rows behind a reference, an inverse or a many-to-many of a row. */
-  #linked(
+  linked(
     name: string,
     row: ModelRow,
     member: string,
@@ -389,7 +389,7 @@ export class Model {
           this.holds(reference.to, found, given as Tree, sees)
         );
       }
-      const { to, rows } = this.#linked(name, row, member);
+      const { to, rows } = this.linked(name, row, member);
       const all = rows.filter((found) => sees(to, found));
       const meets = (inside: unknown) => (found: ModelRow) => this.holds(to, found, inside as Tree, sees);
       return Object.entries(given as Tree).every(([quantifier, inside]) => {

@@ -3,17 +3,13 @@ import { test } from 'node:test';
 import { ApolloClient, ApolloLink, gql, HttpLink, InMemoryCache } from '@apollo/client';
 import { GraphQLWsLink } from '@apollo/client/link/subscriptions';
 import { relayStylePagination } from '@apollo/client/utilities';
-import { createClient } from 'graphql-ws';
 import {
-  type ConcreteRequest,
-  Environment,
-  fetchQuery,
-  type GraphQLResponse,
-  Network,
-  RecordSource,
-  type RequestParameters,
-  Store,
-} from 'relay-runtime';
+  cacheExchange,
+  createClient as createUrqlClient,
+  fetchExchange,
+  subscriptionExchange,
+} from '@urql/core';
+import { createClient } from 'graphql-ws';
 import { WebSocket } from 'ws';
 import { waitFor } from '../../support/wait-for.ts';
 import { graphqlRelationDoors, library } from '../support/relations-door.ts';
@@ -78,74 +74,56 @@ test('Apollo Client joins the pages of a connection, and adds a row that a subsc
   await socket.dispose();
 });
 
-const leaf = (name: string) => ({ alias: null, args: null, kind: 'ScalarField', name, storageKey: null });
-const linked = (
-  name: string,
-  concreteType: string,
-  selections: readonly object[],
-  args: object[] | null = null,
-) => ({
-  alias: null,
-  args,
-  concreteType,
-  kind: 'LinkedField',
-  name,
-  plural: name === 'edges',
-  selections,
-  storageKey: null,
-});
-
-test('Relay reads a connection', async () => {
+test('urql reads a list anew after a mutation of its rows, and gets the rows of a subscription', async () => {
   await using door = await open(library);
   await door.data(FILL);
-  const text =
-    'query Page($after: String) { booksConnection(first: 2, after: $after) { edges { cursor node { id title } } pageInfo { endCursor hasNextPage } } }';
-  const args = [
-    { kind: 'Variable', name: 'after', variableName: 'after' },
-    { kind: 'Literal', name: 'first', value: 2 },
-  ];
-  const node = linked('node', 'Book', [leaf('id'), leaf('title')]);
-  const selections = [
-    linked(
-      'booksConnection',
-      'BookConnection',
-      [
-        linked('edges', 'BookEdge', [leaf('cursor'), node]),
-        linked('pageInfo', 'PageInfo', [leaf('endCursor'), leaf('hasNextPage')]),
-      ],
-      args,
-    ),
-  ];
-  const argumentDefinitions = [{ defaultValue: null, kind: 'LocalArgument', name: 'after' }];
-  const request = {
-    fragment: {
-      argumentDefinitions,
-      kind: 'Fragment',
-      metadata: null,
-      name: 'Page',
-      selections,
-      type: 'Query',
-      abstractKey: null,
-    },
-    kind: 'Request',
-    operation: { argumentDefinitions, kind: 'Operation', name: 'Page', selections },
-    params: { cacheID: 'page', metadata: {}, name: 'Page', operationKind: 'query', id: null, text },
-  } as unknown as ConcreteRequest;
-  const network = Network.create(
-    async (parameters: RequestParameters, variables): Promise<GraphQLResponse> => {
-      const { body } = await door.ask({ query: parameters.text ?? '', variables });
-      return body as GraphQLResponse;
-    },
+  const socket = createClient({
+    url: door.url.replace('http', 'ws'),
+    webSocketImpl: WebSocket,
+    retryAttempts: 0,
+  });
+  const client = createUrqlClient({
+    url: door.url,
+    preferGetMethod: false,
+    exchanges: [
+      cacheExchange,
+      fetchExchange,
+      subscriptionExchange({
+        forwardSubscription: ({ query = '' }) => ({
+          subscribe: ({ next, error, complete }) => ({
+            unsubscribe: socket.subscribe(
+              { query },
+              { next: (result) => next(result as Parameters<typeof next>[0]), error, complete },
+            ),
+          }),
+        }),
+      }),
+    ],
+  });
+  const lists: unknown[] = [];
+  const watched = client
+    .query('{ books(orderBy: { title: ASC }) { id title loans { reader } } }', {})
+    .subscribe(({ data }) =>
+      lists.push(data?.books.map(({ title }: { readonly title: string }) => title).join()),
+    );
+  await waitFor('the list', () => lists.length === 1);
+  const changes: unknown[] = [];
+  const followed = client
+    .subscription('subscription { bookCreated { id title author { name } } }', {})
+    .subscribe(({ data }) => changes.push(data?.bookCreated));
+  await waitFor('the subscription', () => door.followers === 1);
+  const { data } = await client.mutation(
+    'mutation ($data: BookCreate!) { createBook(data: $data) { id title loans { reader } } }',
+    { data: { title: 'd', author: { name: 'Bronte' }, loans: [{ reader: 'ann' }] } },
   );
-  const environment = new Environment({ network, store: new Store(new RecordSource()) });
-  const titles: string[] = [];
-  for (let after: string | null = null, more = true; more; ) {
-    // biome-ignore lint/suspicious/noExplicitAny: the artifact has no types
-    const { booksConnection }: any = await fetchQuery<any>(environment, request, { after }).toPromise();
-    // biome-ignore lint/suspicious/noExplicitAny: the artifact has no types
-    titles.push(...booksConnection.edges.map((edge: any) => edge.node.title));
-    after = booksConnection.pageInfo.endCursor;
-    more = booksConnection.pageInfo.hasNextPage;
-  }
-  assert.deepEqual(titles, ['a', 'b', 'c']);
+  assert.deepEqual(data?.createBook.loans, [{ __typename: 'Loan', reader: 'ann' }]);
+  await waitFor('the list with the new row', () => lists.at(-1) === 'a,b,c,d');
+  await waitFor('the event', () => changes.length === 1);
+  assert.deepEqual(JSON.parse(JSON.stringify(changes)), [
+    { id: '4', title: 'd', author: { name: 'Bronte' } },
+  ]);
+  assert.equal(lists[0], 'a,b,c');
+  watched.unsubscribe();
+  followed.unsubscribe();
+  await socket.dispose();
 });

@@ -33,7 +33,7 @@ describe('openGraphiql', () => {
     await writeFile(join(folder, 'graphiql-1.js.br'), brotliCompressSync(script));
     await writeFile(join(folder, 'graphiql-1.js.gz'), gzipSync(script));
     await writeFile(join(folder, 'font-1.woff2'), font);
-    const graphiql = openGraphiql('/graphql', pathToFileURL(`${folder}/`));
+    const graphiql = openGraphiql('/graphql', { directory: pathToFileURL(`${folder}/`) });
     app = fastify().register(graphiql.assets);
   });
   after(async () => {
@@ -95,7 +95,8 @@ describe('openGraphiql', () => {
   }
 
   it('makes a page that finds its files from any path', () => {
-    const html = (path: string) => String(openGraphiql(path, pathToFileURL(`${folder}/`)).page.body);
+    const html = (path: string) =>
+      String(openGraphiql(path, { directory: pathToFileURL(`${folder}/`) }).page.body);
     assert.match(html('/graphql'), /src="\.\/graphql\/assets\/graphiql-1\.js"/);
     assert.match(html('/graphql'), /href="\.\/graphql\/assets\/graphiql-1\.css"/);
     assert.match(html('/api/v1/query'), /src="\.\/query\/assets\/graphiql-1\.js"/);
@@ -104,13 +105,13 @@ describe('openGraphiql', () => {
   });
 
   it('serves the files below the root path too', async () => {
-    const { assets } = openGraphiql('/', pathToFileURL(`${folder}/`));
+    const { assets } = openGraphiql('/', { directory: pathToFileURL(`${folder}/`) });
     await using other = fastify().register(assets);
     assert.equal((await other.inject('/assets/font-1.woff2')).statusCode, 200);
   });
 
   it('bounds the page to its own origin and keeps it out of caches', () => {
-    const { type, headers = {} } = openGraphiql('/graphql', pathToFileURL(`${folder}/`)).page;
+    const { type, headers = {} } = openGraphiql('/graphql', { directory: pathToFileURL(`${folder}/`) }).page;
     assert.equal(type, 'text/html; charset=utf-8');
     assert.equal(headers['cache-control'], 'no-store');
     assert.equal(headers.vary, 'accept');
@@ -129,7 +130,7 @@ describe('openGraphiql', () => {
   });
 
   it('says how to build the tool while there is none', async () => {
-    const graphiql = openGraphiql('/graphql', pathToFileURL(`${folder}/nowhere/`));
+    const graphiql = openGraphiql('/graphql', { directory: pathToFileURL(`${folder}/nowhere/`) });
     const html = String(graphiql.page.body);
     assert.match(html, /npm run build:pages/);
     assert.doesNotMatch(html, /<script/);
@@ -140,7 +141,7 @@ describe('openGraphiql', () => {
   it('takes a damaged manifest for none', async () => {
     await writeFile(join(folder, 'manifest.json'), '{"script":');
     try {
-      const { page } = openGraphiql('/graphql', pathToFileURL(`${folder}/`));
+      const { page } = openGraphiql('/graphql', { directory: pathToFileURL(`${folder}/`) });
       assert.match(String(page.body), /npm run build:pages/);
     } finally {
       await writeFile(join(folder, 'manifest.json'), JSON.stringify(manifest));

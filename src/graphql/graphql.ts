@@ -32,6 +32,7 @@ import {
   assetReplies,
   assetsBase,
   builtPage,
+  escapeHtml,
   htmlPage,
   type Manifest,
   pageTags,
@@ -40,6 +41,7 @@ import {
 import type { RowRules } from '../relations/rules/views.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import type { ContextDetails } from './config.ts';
+import { type Examples, examplesOf } from './graphiql/examples.ts';
 import type { WebSocketLimits } from './operation-slots.ts';
 import {
   acceptsEvents,
@@ -60,7 +62,9 @@ export const graphql: FastifyPluginAsync<GraphqlOptions> = async (app, given) =>
   const { path, context, contextValue, maxBodyBytes, maxBatch } = options;
   const policy = await pluginPolicy(app, options.api, options.rules !== undefined);
   const cors = corsPolicy(options.cors);
-  const graphiql = openGraphiql(path);
+  // The page needs no credentials, so it must not tell more of the schema than clients without them may ask.
+  const isOpen = options.introspection && policy === undefined;
+  const graphiql = openGraphiql(path, { examples: isOpen ? examplesOf(options.schema) : undefined });
   const budget = ReplyBudget.of(app);
   const run: RunOptions = {
     findOperation: createFindOperation({
@@ -229,13 +233,19 @@ interface Graphiql {
  * Prepares the tool for a door at `path`, such as `/graphql`. It reads one small file; other files are read
  * when a browser requests them. Never fails.
  */
-export function openGraphiql(path: string, directory: URL = builtPage('graphiql')): Graphiql {
+export function openGraphiql(
+  path: string,
+  {
+    directory = builtPage('graphiql'),
+    examples,
+  }: { readonly directory?: URL; readonly examples?: Examples | undefined } = {},
+): Graphiql {
   const manifest = readManifest(directory);
   if (manifest === undefined) {
     return { page: notBuiltPage(), assets: (_app, _options, done) => done() };
   }
   return {
-    page: graphiqlPage(path, manifest),
+    page: graphiqlPage(path, manifest, examples),
     assets: graphiqlAssets(path, manifest, directory),
   };
 }
@@ -272,9 +282,10 @@ const PAGE = {
   ],
 } as const;
 
-/** The GraphiQL page of a door at `path`. */
-function graphiqlPage(path: string, manifest: Manifest): Reply {
-  const content = `<div id="graphiql"><p class="notice">Loading the query tool…</p></div>
+/** The GraphiQL page of a door at `path`, which has its own examples unless some are given. */
+function graphiqlPage(path: string, manifest: Manifest, examples: Examples | undefined): Reply {
+  const data = examples === undefined ? '' : ` data-examples="${escapeHtml(JSON.stringify(examples))}"`;
+  const content = `<div id="graphiql"${data}><p class="notice">Loading the query tool…</p></div>
 <noscript><p class="notice">The query tool requires JavaScript. You can also send queries by POST to this URL.</p></noscript>
 `;
   return htmlPage({ ...PAGE, head: pageTags(assetsBase(path), manifest), content });

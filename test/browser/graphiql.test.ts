@@ -88,6 +88,18 @@ describe('GraphiQL in a browser', { skip, timeout: 900_000 }, () => {
     assert.deepEqual(troubles, []);
   });
 
+  it('opens with a list and a create of a relation that is declared', async () => {
+    const relations = { books: { columns: { title: { type: 'text', max: 20 } } } };
+    await using server = await startServer('/graphql', `export default ${JSON.stringify({ relations })};`);
+    await using context = await browser.newContext({ viewport: { width: 1280, height: 800 } });
+    const { page, troubles } = await openPage(context, server.url);
+    assert.match(await runQuery(page, 'books'), /"books": \[\]/);
+    await page.getByRole('tab', { name: 'CreateBook' }).click();
+    await stored(page, '/graphql', 'mutation');
+    assert.match(await runQuery(page, 'title'), /"createBook": \{\s+"id": "1",\s+"title": "Ada Lovelace"/);
+    assert.deepEqual(troubles, []);
+  });
+
   it('shows each event of a subscription, until it is stopped', async () => {
     const { page, troubles, server } = shared;
     await page.getByRole('tab', { name: 'UserCreated' }).click();

@@ -15,8 +15,9 @@ export const skip = existsSync(executablePath)
 export const root = fileURLToPath(new URL('../../', import.meta.url));
 
 /** A service whose GraphQL door is at `path`; `asked` lists the paths that were requested. */
-export async function startServer(path: string) {
-  const service = await startTestService({ env: { INTERFACES: 'graphql', GRAPHQL_PATH: path } });
+export async function startServer(path: string, module?: string) {
+  const env = { INTERFACES: 'graphql', GRAPHQL_PATH: path };
+  const service = await startTestService({ env, ...(module === undefined ? {} : { module }) });
   const asked: string[] = [];
   service.current.doors.graphql?.addHook('onRequest', async (request) => {
     asked.push(`${request.method} ${request.url}`);
@@ -70,10 +71,11 @@ export async function drawn(page: Page, pane: string): Promise<string> {
 
 export const result = (page: Page): Promise<string> => drawn(page, '.result-window');
 
-export async function runQuery(page: Page): Promise<string> {
+/** Runs the operation that is shown, and returns its result once it has this text. */
+export async function runQuery(page: Page, hasText = 'email'): Promise<string> {
   await page.locator(queryEditor).waitFor();
   await page.getByRole('button', { name: /^Execute query/ }).click();
-  await page.locator(resultLine, { hasText: 'email' }).first().waitFor();
+  await page.locator(resultLine, { hasText }).first().waitFor();
   return result(page);
 }
 

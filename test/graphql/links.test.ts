@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { readLink } from '../../src/graphql/graphiql/page/link.ts';
-import { startWith } from '../../src/graphql/graphiql/page/start.ts';
+import { readExamples, startWith } from '../../src/graphql/graphiql/page/start.ts';
 import { ask, type GraphqlDoor, openDoor, send } from './support/door.ts';
 
 const BROWSERS = [
@@ -86,13 +86,15 @@ describe('what the page takes from a link', () => {
 
   test('a link has a tab of its own, before the first ones, without headers', () => {
     const link = readLink('?query={a}&headers={"x":"y"}&initialHeaders={"x":"y"}&extensions={"x":1}');
-    const { defaultTabs: first } = startWith(undefined) as { readonly defaultTabs: readonly object[] };
-    assert.deepEqual(startWith(link), {
-      defaultTabs: [{ query: '{a}', variables: '' }, ...first],
+    const examples = readExamples(undefined);
+    const tabs = { defaultQuery: examples.newTab };
+    assert.deepEqual(startWith(link, examples), {
+      ...tabs,
+      defaultTabs: [{ query: '{a}', variables: '' }, ...examples.tabs],
       initialQuery: '{a}',
       initialVariables: '',
       initialHeaders: '',
     });
-    assert.deepEqual(Object.keys(startWith(undefined)), ['defaultTabs']);
+    assert.deepEqual(startWith(undefined, examples), { ...tabs, defaultTabs: examples.tabs });
   });
 });

@@ -20,10 +20,15 @@ export class LazySchema extends GraphQLSchema {
   readonly #typeMap: Record<string, GraphQLNamedType>;
 
   /** `roots` are the types of queries, mutations and subscriptions. */
-  constructor(schema: GraphQLSchema, types: RelationTypes, roots: readonly GraphQLObjectType[]) {
+  constructor(
+    schema: GraphQLSchema,
+    types: RelationTypes,
+    roots: readonly GraphQLObjectType[],
+    extensions: Readonly<Record<string, unknown>>,
+  ) {
     const directives: readonly GraphQLDirective[] = schema.getDirectives();
     // A root type here would make all types that it leads to.
-    super({ description: schema.description, directives, assumeValid: true });
+    super({ description: schema.description, directives, extensions, assumeValid: true });
     this.types = types;
     this.#roots = roots;
     const replaced = new Set(roots.map(({ name }) => name));

@@ -17,6 +17,7 @@ import { quote } from '../../core/text.ts';
 import { type Relation, USERS } from '../../relations/relation.ts';
 import type { Relations } from '../../relations/rows/conditions.ts';
 import { groupArguments } from '../aggregates/aggregate-types.ts';
+import { relationExamples } from '../graphiql/examples.ts';
 import { type LazyFields, LazyObjectType, LazySchema } from './lazy.ts';
 import type { RelationResolvers } from './resolvers.ts';
 import {
@@ -106,11 +107,12 @@ export function relationsSchema(
 ): GraphQLSchema {
   const types = new RelationTypes(relations, schema.getType('User') as GraphQLObjectType);
   const fields = new RootFields(types, resolvers);
-  return new LazySchema(schema, types, [
+  const roots = [
     new LazyObjectType(schema.getQueryType(), fields.query()),
     new LazyObjectType(schema.getMutationType(), fields.mutation()),
     new LazyObjectType(schema.getSubscriptionType(), fields.subscription()),
-  ]);
+  ];
+  return new LazySchema(schema, types, roots, { examples: relationExamples(relations) });
 }
 
 /** The fields of the root types. */

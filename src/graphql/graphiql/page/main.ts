@@ -13,14 +13,15 @@ import { GraphiQL } from 'graphiql';
 import { createElement } from 'react';
 import { createRoot } from 'react-dom/client';
 import { runOperation } from './fetcher.ts';
-import { newTab } from './first-tabs.ts';
 import { readLink } from './link.ts';
 import { logo } from './logo.ts';
 import { ownStorage } from './own-storage.ts';
 import { SelectOperation } from './select-operation.ts';
-import { startWith } from './start.ts';
+import { readExamples, startWith } from './start.ts';
 
-declare const document: { getElementById(id: string): object | null };
+declare const document: {
+  getElementById(id: string): { readonly dataset: { readonly examples?: string } } | null;
+};
 declare const location: { readonly pathname: string; readonly search: string };
 
 const container = document.getElementById('graphiql');
@@ -35,8 +36,7 @@ createRoot(container).render(
     GraphiQL,
     {
       fetcher: runOperation(endpoint),
-      ...startWith(link),
-      defaultQuery: newTab,
+      ...startWith(link, readExamples(container.dataset.examples)),
       defaultEditorToolsVisibility: true,
       schemaDescription: true,
       storage: ownStorage(endpoint),

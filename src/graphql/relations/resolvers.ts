@@ -47,8 +47,8 @@ export interface ServedRelations extends RowSource {
   readonly requireIfMatch: boolean;
   /** Who may write which relations; undefined if no credentials are needed. */
   readonly policy?: AccessPolicy | undefined;
-  /** Whether all mutations of an operation are one transaction, or each is one. */
-  readonly mutations: 'together' | 'single';
+  /** Whether all mutations of an operation are one transaction, which is the default, or each is one. */
+  readonly mutations?: 'together' | 'single' | undefined;
 }
 
 /** What resolves fields that plans resolve from their selection; GraphQL.js and other programs reach it only. */

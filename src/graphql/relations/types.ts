@@ -17,16 +17,11 @@ import {
   GraphQLString,
 } from 'graphql';
 import { LIMIT } from '../../relations/lists.ts';
-import {
-  type Column,
-  type ColumnRules,
-  type ColumnType,
-  type Relation,
-  USERS,
-} from '../../relations/relation.ts';
+import { type Column, type ColumnType, type Relation, USERS } from '../../relations/relation.ts';
 import type { Relations } from '../../relations/rows/conditions.ts';
 import { linkOf } from '../../relations/selections/selection.ts';
 import { AGGREGATE_ENDINGS, aggregateEndings, aggregateType } from '../aggregates/aggregate-types.ts';
+import { createdFields, patchedFields, upsertedFields } from '../inputs/write-inputs.ts';
 import { FILTERED, filterName, filterOf, listOf, testsOf } from './filters.ts';
 import { RELATION_SCALARS, scalarOf } from './scalars.ts';
 
@@ -228,12 +223,12 @@ export class RelationTypes {
         });
       case 'Create':
         return input(`A new row of ${plural}, perhaps with new rows of other relations within it.`, () =>
-          this.#created(relation),
+          createdFields(relation, this),
         );
       case 'Upsert':
-        return input(`A row of ${plural} that may be there already.`, () => this.#upserted(relation));
+        return input(`A row of ${plural} that may be there already.`, () => upsertedFields(relation, this));
       case 'Patch':
-        return input(`Changes to a row of ${plural}.`, () => this.#patched(relation));
+        return input(`Changes to a row of ${plural}.`, () => patchedFields(relation, this));
       case 'Unique':
         return uniqueEnum(name, relation);
       case 'Connection':
@@ -374,53 +369,9 @@ export class RelationTypes {
     return fields;
   }
 
-  /** The columns of a new row, those of `references` by their rows as well, and the rows that refer to it. */
-  #created(relation: Relation): GraphQLInputFieldConfigMap {
-    const newRow = (name: string) =>
-      this.get<GraphQLInputObjectType>(`${typeNameOf(this.#relation(name))}Create`);
-    // Users are not created with other rows.
-    const references = relation.references.filter(({ to }) => to !== USERS);
-    const inverses = relation.inverses.filter((each) => each.relation !== USERS);
-    const fields = [
-      ...this.#given(relation, new Set(references.flatMap(({ columns }) => columns))),
-      ...references.map(({ name, to, columns }) => {
-        const description = `A new row of ${to}, in place of ${columns.join(' and ')}.`;
-        return [name, { type: newRow(to), description }] as const;
-      }),
-      ...inverses.map(({ name, relation: other }) => {
-        const description = `New rows of ${other} that refer to this one.`;
-        return [name, { type: listOf(newRow(other)), description }] as const;
-      }),
-    ];
-    return Object.fromEntries(fields.length === 0 ? [NOTHING] : fields);
-  }
-
-  #upserted(relation: Relation): GraphQLInputFieldConfigMap {
-    const fields = this.#given(relation, new Set());
-    return Object.fromEntries(fields.length === 0 ? [NOTHING] : fields);
-  }
-
-  /** The columns of a new row that clients give; `optional` are some that a row needs nonetheless. */
-  #given(relation: Relation, optional: ReadonlySet<string>) {
-    const given = relation.columns.filter(
-      ({ type, rules }) => (type.kind !== 'serial' || type.open) && !isServiceOwn(rules),
-    );
-    return given.map((column) => {
-      const { name, nullable, type: kind } = column;
-      const type = this.leaf(relation, column);
-      const isOptional =
-        nullable || column.default !== undefined || kind.kind === 'serial' || optional.has(name);
-      return [name, { type: isOptional ? type : new GraphQLNonNull(type) }] as const;
-    });
-  }
-
-  #patched(relation: Relation): GraphQLInputFieldConfigMap {
-    const changed = relation.columns.filter(
-      ({ name, rules }) =>
-        !relation.key.includes(name) && !isServiceOwn(rules) && rules?.fixed !== 'immutable',
-    );
-    const fields = changed.map((column) => [column.name, { type: this.leaf(relation, column) }] as const);
-    return Object.fromEntries(fields.length === 0 ? [NOTHING] : fields);
+  /** The type of new rows of a relation. */
+  newRow(relation: string): GraphQLInputObjectType {
+    return this.get(`${typeNameOf(this.#relation(relation))}Create`);
   }
 
   #relation(name: string): Relation {
@@ -429,14 +380,6 @@ export class RelationTypes {
     return found;
   }
 }
-
-/** Whether no client writes a column. */
-function isServiceOwn(rules: ColumnRules | undefined): boolean {
-  return rules?.set !== undefined || rules?.fixed === 'readonly';
-}
-
-/** An input needs a field; this one takes nothing but null. */
-const NOTHING = ['_', { type: GraphQLBoolean, description: 'Leave it out: there are no columns.' }] as const;
 
 const required = { text: new GraphQLNonNull(GraphQLString), flag: new GraphQLNonNull(GraphQLBoolean) };
 

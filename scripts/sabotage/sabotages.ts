@@ -356,7 +356,7 @@ export const SABOTAGES: readonly Sabotage[] = [
     promise: 'Nested rows of a mutation need the write scope of their relation',
     change: 'the scope of the field is enough',
     file: 'src/graphql/relations/writes.ts',
-    from: "policy?.authorizeOperation(request, 'write', name)",
+    from: "policy?.authorizeOperation(ctx, 'write', name)",
     to: 'void [policy, name]',
     test: 'test/graphql/relations/service.test.ts',
   },

@@ -68,7 +68,7 @@ export function groupArguments(
   };
 }
 
-/** The type of aggregates whose name is `base` with this ending; undefined if none ends so. */
+/** The type of aggregates with the name `base` and this ending; undefined if none ends so. */
 export function aggregateType(
   relation: Relation,
   base: string,

@@ -34,7 +34,7 @@ interface Planned {
   readonly write: FieldWrite;
   /** Where its writes begin. */
   readonly first: number;
-  /** The writes of its own rows. */
+  /** The writes of the rows that it returns. */
   readonly rows: readonly number[];
   /** The pointer to the row of a write. */
   pointerOf(write: number): string;
@@ -109,7 +109,7 @@ export class Writes {
     });
   };
 
-  /** Does the writes of one field in a transaction of its own. */
+  /** Does the writes of one field, in one transaction. */
   readonly single: ResolveSelection = async (field, given, request, info) => {
     try {
       const [value] = await this.together([{ field, given, info }], request);

@@ -75,7 +75,7 @@ export function runRequest(ctx: RequestContext, options: RunOptions): MaybePromi
   refuseWriteByGet(ctx, operation);
   authorize(options, ctx, operation);
   return whenReady(operation.run(params.variables, options.contextOf(ctx), ctx, ctx), (result) =>
-    replyWith(masked(ctx, result), type),
+    replyWith(masked(ctx, result, options.policy), type),
   );
 }
 
@@ -101,7 +101,7 @@ function runAll(
     authorize(options, ctx, operation);
     const context = contextOf(ctx, { recipient });
     return whenReady(operation.run(params.variables, context, recipient, ctx), (result) =>
-      resultText(masked(ctx, result)),
+      resultText(masked(ctx, result, policy)),
     );
   };
   const texts = runBatch(batch, maxBatch, run, (refusal) => policy?.noteRefusal(ctx, refusal));
@@ -126,8 +126,16 @@ function refuseWriteByGet({ method }: Pick<RequestContext, 'method'>, operation:
   throw new HttpProblem(405, 'MUTATION_BY_GET', 'A mutation needs POST', { headers: { allow: 'POST' } });
 }
 
-/** Masks errors that the program threw, and logs them. */
-export function masked(ctx: RequestContext, result: ExecutionResult): ExecutionResult {
+const NOT_ALLOWED = new HttpProblem(403, 'NOT_ALLOWED', 'A rule of a relation refuses a field');
+
+/** Masks errors that the program threw, and logs them. Reports that rules have refused something, which no status shows. */
+export function masked(
+  ctx: RequestContext,
+  result: ExecutionResult,
+  policy: AccessPolicy | undefined,
+): ExecutionResult {
+  if (result.errors?.some(({ extensions }) => extensions.code === NOT_ALLOWED.code) === true)
+    policy?.noteRefusal(ctx, NOT_ALLOWED);
   return maskErrors(result, (error) =>
     ctx.log.error({ ...requestFields(ctx), err: error }, 'resolver failed'),
   );
@@ -326,17 +334,19 @@ function streamResults(
 ): MaybePromise<Reply> {
   const { policy, cors, contextOf } = options;
   refuseFromOtherSite('Event streams', ctx, cors);
-  if ('errors' in operation) return eventsReply(ctx, { errors: operation.errors });
+  if ('errors' in operation) return eventsReply(ctx, { errors: operation.errors }, policy);
   refuseWriteByGet(ctx, operation);
   authorize(options, ctx, operation);
   // An event stream does not end, so HEAD is answered immediately.
   if (ctx.method === 'HEAD') return eventReply(NO_PIECES);
   const context = contextOf(ctx);
   if (!subscribes(operation)) {
-    return whenReady(operation.run(variables, context, ctx, ctx), (result) => eventsReply(ctx, result));
+    return whenReady(operation.run(variables, context, ctx, ctx), (result) =>
+      eventsReply(ctx, result, policy),
+    );
   }
   return whenReady(operation.subscribe(variables, context, ctx, ctx), (source) =>
-    eventsReply(ctx, isStream(source) ? resultsWhileValid(source, policy, ctx) : source),
+    eventsReply(ctx, isStream(source) ? resultsWhileValid(source, policy, ctx) : source, policy),
   );
 }
 
@@ -346,8 +356,13 @@ const COMPLETE = 'event: complete\ndata: \n\n';
  * The reply with results as events. It does not capture the request's variables, which would stay in memory
  * as long as the stream lasts.
  */
-function eventsReply(ctx: RequestContext, opened: AsyncIterable<ExecutionResult> | ExecutionResult): Reply {
-  const text = (result: ExecutionResult) => `event: next\ndata: ${resultText(masked(ctx, result))}\n\n`;
+function eventsReply(
+  ctx: RequestContext,
+  opened: AsyncIterable<ExecutionResult> | ExecutionResult,
+  policy: AccessPolicy | undefined,
+): Reply {
+  const text = (result: ExecutionResult) =>
+    `event: next\ndata: ${resultText(masked(ctx, result, policy))}\n\n`;
   // A single result is sent like any other reply, and refused if it does not fit into the budget.
   return eventReply(
     isStream(opened) ? new EventStream(opened, { text, end: () => COMPLETE }) : text(opened) + COMPLETE,

@@ -236,7 +236,11 @@ function createProtocol(schema: GraphQLSchema, options: RunOptions): Server<Grap
     subscribe: run,
     onNext: ({ extra: socket }, id, _payload, args, result) => {
       const isEvent = (args as RunArgs).operation.definition.operation === 'subscription';
-      return socket.payload(id, masked(socket.ctx, result as ExecutionResult), isEvent) as object;
+      return socket.payload(
+        id,
+        masked(socket.ctx, result as ExecutionResult, options.policy),
+        isEvent,
+      ) as object;
     },
     onError: ({ extra: socket }, _id, _payload, errors) =>
       errors.map((error) => shown(socket, error).toJSON()),

@@ -84,6 +84,37 @@ for (const fastPath of ['true', 'false']) {
   });
 }
 
+test('what rules refuse within results of GraphQL is recorded once for each result', async () => {
+  const relations = {
+    notes: {
+      columns: {
+        text: { type: 'text', max: 9 },
+        cost: { type: 'integer', nullable: true, read: { scope: 'x' } },
+      },
+      rules: { read: 'anyone', create: { where: { text: { caller: '/sub' } } } },
+    },
+  };
+  await using service = await startTestService({
+    module: moduleWith({ relations }),
+    env: { INTERFACES: 'graphql', AUDIT_RETENTION: '1', API_SCOPES: 'x' },
+    database: 'file',
+  });
+  await service.listen();
+  const url = `${service.urls.graphql}/graphql`;
+  const headers = { ...JSON_TYPE, authorization: bearer('reader') };
+  for (const query of [
+    '{ a: notes { cost } b: notes { cost } }',
+    'mutation { createNote(data: { text: "other" }) { text } }',
+    'mutation { createNote(data: { text: "reader" }) { text } }',
+  ]) {
+    const response = await fetch(url, { method: 'POST', headers, body: JSON.stringify({ query }) });
+    assert.equal(response.status, 200, await response.text());
+  }
+  await service.current.stop();
+  const refusal = 'reader AUTHORIZATION_FAILURE graphql 403 NOT_ALLOWED';
+  assert.deepEqual(await eventsIn(service.databaseUrl), [refusal, refusal]);
+});
+
 test('who makes and revokes tokens of the database is recorded, and no token', async () => {
   await using folder = await temporaryFolder();
   const url = `sqlite:${folder.path}/portico.db`;

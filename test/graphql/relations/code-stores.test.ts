@@ -110,8 +110,9 @@ export default {
     loans: { key: ['book_id', 'reader'], columns: { book: { type: 'reference', to: 'books' }, reader: { type: 'text', max: 20 } } },
   },
   graphql: {
-    typeDefs: 'scalar Any extend type Query { run(on: String!, step: String!, given: Any): Any }',
+    typeDefs: 'scalar Any extend type Query { run(on: String!, step: String!, given: Any): Any } extend type Book { own: Any }',
     resolvers: {
+      Book: { own: (row) => Object.keys(row).join() },
       Query: {
         async run(_parent, { on, step, given = [] }, { relations }) {
           return { value: await relations[on][step](...given) };
@@ -123,9 +124,13 @@ export default {
 
 async function opened(module: string) {
   const door = await openDoor({ module });
+  const headersOf = (name: string): Readonly<Record<string, string>> => {
+    const secret = SECRETS.find(([each]) => each === name)?.[1];
+    return secret === undefined ? {} : { authorization: `Bearer ${secret}` };
+  };
   return {
+    ask: (name: string, query: string) => ask(door.url, query, headersOf(name)),
     async run(name: string, on: string, step: string, ...given: readonly unknown[]) {
-      const secret = SECRETS.find(([each]) => each === name)?.[1];
       const { body, text } = await ask(
         door.url,
         {
@@ -133,7 +138,7 @@ async function opened(module: string) {
             'query ($on: String!, $step: String!, $given: Any) { run(on: $on, step: $step, given: $given) }',
           variables: { on, step, given },
         },
-        secret === undefined ? {} : { authorization: `Bearer ${secret}` },
+        headersOf(name),
       );
       const [error] = body.errors ?? [];
       if (error !== undefined)
@@ -214,6 +219,18 @@ describe('the rows of relations in the context of resolvers', () => {
       reader: 'r',
     });
     assert.equal((await run('ann', 'books', 'remove', 2)).code, 'REFERENCED');
+    // A field of the module's gets the columns that the caller may read, whatever the row comes from.
+    const own = async (name: string, query: string) => (await code.ask(name, query)).body.data;
+    assert.deepEqual(await own('ann', '{ book(id: 2) { own } author(id: 1) { books(limit: 1) { own } } }'), {
+      book: { own: 'id,title,author_id,_version' },
+      author: { books: [{ own: 'id,title,author_id,_version' }] },
+    });
+    assert.deepEqual(await own('ann', 'mutation { updateBook(id: 2, data: { title: "t" }) { own } }'), {
+      updateBook: { own: 'id,title,author_id,_version' },
+    });
+    assert.deepEqual(await own('eve', '{ book(id: 2) { own } }'), {
+      book: { own: 'id,title,pages,author_id,_version' },
+    });
   });
 
   test('need the scopes of their relation without rules', async () => {

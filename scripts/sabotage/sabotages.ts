@@ -1231,6 +1231,22 @@ export const SABOTAGES: readonly Sabotage[] = [
     test: 'test/relations/changes.test.ts',
   },
   {
+    promise: 'Moved rows of relations keep their versions',
+    change: 'the versions are not copied',
+    file: 'src/sql/move/tables.ts',
+    from: '.map(declared).concat(version)',
+    to: '.map(declared).concat([version].slice(1))',
+    test: 'test/database/move-relations.test.ts',
+  },
+  {
+    promise: 'A move ends with the triggers and references of relations',
+    change: 'the tables stay as they were for the copy',
+    file: 'src/sql/move/end.ts',
+    from: 'if (this.relations.length > 0) {\n      const options',
+    to: 'if (this.relations.length < 0) {\n      const options',
+    test: 'test/database/move-relations.test.ts',
+  },
+  {
     promise: 'The changes in a backup lead to its rows',
     change: 'updates record the row as it was before',
     file: 'src/sql/changes/change-triggers.ts',

@@ -5,7 +5,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { after, before, describe, test } from 'node:test';
 import { MoveEnd } from '../../src/sql/move/end.ts';
 import { moveDatabase } from '../../src/sql/move/move.ts';
-import { movedTables } from '../../src/sql/move/tables.ts';
+import { movedWith } from '../../src/sql/move/tables.ts';
 import { migrateDatabase, openDatabase } from '../../src/sql/open.ts';
 import { withoutPostgres } from '../support/databases.ts';
 import { move, refused } from '../support/move.ts';
@@ -269,7 +269,7 @@ describe('moving a database', { skip: withoutPostgres ?? false }, () => {
     const file = join(folder.path, 'schema.db');
     await migrateDatabase(`sqlite:${file}`);
     using db = new DatabaseSync(file);
-    const moved = movedTables.flatMap(({ name, columns }) =>
+    const moved = movedWith([]).flatMap(({ name, columns }) =>
       columns.map((column) => `${name}.${column.name}`),
     );
     // Who runs which target is written again by the processes that do; zones, sizes and what waits are made of what was

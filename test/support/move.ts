@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import type { Relation } from '../../src/relations/relation.ts';
 import { MoveEnd } from '../../src/sql/move/end.ts';
 import { type MoveReport, moveDatabase } from '../../src/sql/move/move.ts';
 import { MoveError } from '../../src/sql/move/tables.ts';
@@ -11,9 +12,15 @@ interface Stop {
 }
 
 /** Moves; ends early where `stop` says. */
-export async function move(from: string, to: string, stop?: Stop, restart = false): Promise<MoveReport> {
-  await using source = await MoveEnd.open(from, 'source');
-  await using target = await MoveEnd.open(to, 'target');
+export async function move(
+  from: string,
+  to: string,
+  stop?: Stop,
+  restart = false,
+  relations: readonly Relation[] = [],
+): Promise<MoveReport> {
+  await using source = await MoveEnd.open(from, 'source', () => relations);
+  await using target = await MoveEnd.open(to, 'target', () => relations);
   const controller = new AbortController();
   return await moveDatabase(source, target, {
     signal: controller.signal,

@@ -23,8 +23,8 @@ export const move: Command = {
     topic: 'move',
     words: '--to <url> [options]',
     about:
-      'Copies users and deliveries with their ids, jobs and order into an empty database of any engine, and compares ' +
-      'both. Rows of relations stay behind; "portico export" and "portico import" copy them. No service may run on either database meanwhile. To resume an interrupted move, run it again with the ' +
+      'Copies users and deliveries with their ids, jobs and order, and the rows of the relations that the configuration ' +
+      'declares, into an empty database of any engine, and compares both. No service may run on either database meanwhile. To resume an interrupted move, run it again with the ' +
       'same arguments; until it is complete, no service starts on the target. The source stays unchanged.',
     options: {
       '--from <url>': 'Source: sqlite:<file> or postgres://... [default: the database of the configuration]',
@@ -45,7 +45,7 @@ async function run(argv: readonly string[], io: CommandIo): Promise<number> {
   const args = readArguments(move.usage, argv, io);
   const [from, to] = await databases(args);
   using signal = interruption(io);
-  const report = await moveShown(from, to, args.has('--restart'), io, signal);
+  const report = await moveShown(from, to, args, io, signal);
   const { resumed, alreadyComplete, tables } = report;
   if (args.has('--json')) {
     const complete = tables !== undefined;
@@ -82,24 +82,24 @@ function isMovable(url: string): boolean {
 async function moveShown(
   from: string,
   to: string,
-  restart: boolean,
+  args: CommandArguments,
   io: CommandIo,
   signal: AbortSignal,
 ): Promise<MoveReport> {
-  await using source = await MoveEnd.open(from, 'source');
-  await using target = await MoveEnd.open(to, 'target');
+  await using source = await MoveEnd.open(from, 'source', async () => (await args.configuration()).relations);
+  await using target = await MoveEnd.open(to, 'target', () => source.relations);
   const left = await source.left();
   if (left.length > 0) {
     note(
       io,
-      `Only users and deliveries are moved. The source keeps these relations and columns: ${left.join(', ')}.`,
+      `Relations and columns that the configuration does not declare are not moved: ${left.join(', ')}.`,
     );
   }
   using shown = new DisposableStack();
   const lines = new Map<string, Progress>();
   return await moveDatabase(source, target, {
     signal,
-    restart,
+    restart: args.has('--restart'),
     onProgress(step, done, total) {
       const doing = step === 'copy' ? 'Moving rows:' : 'Comparing rows:';
       const line = lines.get(step) ?? shown.use(showProgress(io, doing, total));

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { setImmediate as nextTick } from 'node:timers/promises';
 import type { MoveEnd } from './end.ts';
-import { type MovedRow, type MovedTable, MoveError, movedTables } from './tables.ts';
+import { type FixedTable, type MovedRow, type MovedTable, MoveError } from './tables.ts';
 
 /** Options of a move. */
 interface MoveOptions {
@@ -19,8 +19,11 @@ export interface MoveReport {
   /** Whether an earlier move was already complete, so that nothing was copied. */
   readonly alreadyComplete: boolean;
   /** The checksum of each table, the same in both databases; undefined if interrupted. */
-  readonly tables: Readonly<Record<MovedTable['name'], Checksum>> | undefined;
+  readonly tables: Checksums | undefined;
 }
+
+/** The checksum of each table; those of relations have the names of their tables. */
+type Checksums = Readonly<Record<FixedTable, Checksum> & Record<string, Checksum>>;
 
 /**
  * Copies all rows with their keys, compares both databases, and opens the target for services. After an
@@ -53,10 +56,10 @@ export async function moveDatabase(
     }
     resumed = await prepare(source, target, restart);
     let done = await target.count();
-    for (const table of movedTables) {
+    for (const table of source.tables) {
       await copy(source, target, table, signal, (rows, after) => {
         done += rows;
-        where = ` in ${table.name}, after key ${after}`;
+        where = ` in ${table.name}${after === undefined ? '' : `, after key ${keyText(table, after)}`}`;
         onProgress('copy', done, total);
       });
       await target.setCounter(table, await source.counter(table));
@@ -92,16 +95,22 @@ async function prepare(source: MoveEnd, target: MoveEnd, restart: boolean): Prom
     throw new MoveError('The target is the source itself, or a copy of it. Name an empty database.');
   }
   const { unfinished } = target;
-  if (unfinished !== undefined && restart) await target.clear();
-  else if (unfinished !== undefined && unfinished !== source.origin) {
+  if (unfinished !== undefined && restart) {
+    await target.prepare();
+    await target.clear();
+  }
+  if (unfinished !== undefined && !restart && unfinished !== source.origin) {
     throw new MoveError(
       'The target contains a part of another database, from an unfinished move. Name the source of that move, or start over with --restart.',
     );
-  } else if (unfinished !== undefined) return true;
-  else {
-    if ((await target.count()) > 0) throw await notEmpty(target);
   }
+  if (unfinished !== undefined && !restart) {
+    await target.prepare();
+    return true;
+  }
+  if ((await target.count()) > 0) throw await notEmpty(target);
   await target.begin(source.origin);
+  await target.prepare();
   return false;
 }
 
@@ -111,13 +120,13 @@ async function prepare(source: MoveEnd, target: MoveEnd, restart: boolean): Prom
 async function isFull(source: MoveEnd, target: MoveEnd): Promise<boolean> {
   if (source.origin === target.origin || target.unfinished !== undefined) return false;
   const rows = await target.count();
-  return rows > 0 && rows === (await source.count());
+  return rows > 0 && rows === (await source.count()) && (await target.isPlanned());
 }
 
 async function notEmpty(target: MoveEnd): Promise<MoveError> {
   const rows = (await target.count()).toLocaleString('en-US');
   return new MoveError(
-    `The target is not empty: it has ${rows} rows of users, deliveries, jobs and attempts, and they are not those of the source. Name an empty database.`,
+    `The target is not empty: it has ${rows} rows, and they are not those of the source. Name an empty database.`,
   );
 }
 
@@ -133,7 +142,7 @@ async function copy(
   target: MoveEnd,
   table: MovedTable,
   signal: AbortSignal,
-  onRows: (rows: number, after: number) => void,
+  onRows: (rows: number, after: MovedRow | undefined) => void,
 ): Promise<void> {
   let after = await target.last(table);
   onRows(0, after);
@@ -141,7 +150,7 @@ async function copy(
   while (rows.length > 0) {
     await nextTick();
     signal.throwIfAborted();
-    after = Number(rows.at(-1)?.[0]);
+    after = rows.at(-1);
     // Reads the next rows while these are written.
     const written = rows.length;
     [, rows] = await Promise.all([
@@ -154,9 +163,9 @@ async function copy(
 
 /** Compares the checksums of both databases; resolves to those of the source and to the differences. */
 async function compare(source: MoveEnd, target: MoveEnd, signal: AbortSignal, onRows: (n: number) => void) {
-  const found: [MovedTable['name'], Checksum][] = [];
+  const found: [string, Checksum][] = [];
   const differences: string[] = [];
-  for (const table of movedTables) {
+  for (const table of source.tables) {
     const [from, to] = await Promise.all([
       checksumOf(source, table, signal, onRows),
       checksumOf(target, table, signal, onRows),
@@ -170,7 +179,7 @@ async function compare(source: MoveEnd, target: MoveEnd, signal: AbortSignal, on
       differences.push(`${table.name}: the target would reuse a key`);
     }
   }
-  return { tables: Object.fromEntries(found) as Record<MovedTable['name'], Checksum>, differences };
+  return { tables: Object.fromEntries(found) as Checksums, differences };
 }
 
 /** The number of rows of a table, and the SHA-256 of their values in key order. */
@@ -191,7 +200,7 @@ async function checksumOf(
 ): Promise<Checksum> {
   const hash = createHash('sha256');
   let rows = 0;
-  for (let after = 0; ; ) {
+  for (let after: MovedRow | undefined; ; ) {
     // Lets process signals be handled between batches, even if reads are synchronous.
     await nextTick();
     signal.throwIfAborted();
@@ -202,7 +211,7 @@ async function checksumOf(
       hash.update(lineOf(row));
       for (const value of row) if (value instanceof Uint8Array) hash.update(value);
     }
-    after = Number(last[0]);
+    after = last;
     rows += batch.length;
     onRows(batch.length);
   }
@@ -210,5 +219,14 @@ async function checksumOf(
 
 /** The values as JSON, with blobs replaced by their length; together with the blobs it identifies the row. */
 function lineOf(row: MovedRow): string {
-  return `${JSON.stringify(row.map((value) => (value instanceof Uint8Array ? [value.byteLength] : value)))}\n`;
+  const values = row.map((value) => {
+    if (value instanceof Uint8Array) return [value.byteLength];
+    return typeof value === 'bigint' ? [String(value)] : value;
+  });
+  return `${JSON.stringify(values)}\n`;
+}
+
+/** The key of a row, for messages. */
+function keyText({ key }: MovedTable, row: MovedRow): string {
+  return row.slice(0, key.length).map(String).join(',');
 }

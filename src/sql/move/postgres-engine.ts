@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import type { Value } from '../../relations/relation.ts';
 import { DELIVERY_BYTES } from '../inbox-sql.ts';
 import { requireNothingPending } from '../migration-files.ts';
 import { migrate, pendingMigrations } from '../postgres/migrate.ts';
@@ -7,6 +8,8 @@ import { packBodies, resize } from '../postgres-inbox/append.ts';
 import type { Connection, Row } from '../postgres-pool/connection.ts';
 import { sqlState } from '../postgres-pool/connection.ts';
 import { openFailure, openFirst } from '../postgres-pool/connector.ts';
+import { postgresSession } from '../schema/postgres-session.ts';
+import { identifier, textLiteral } from '../schema/tables.ts';
 import {
   BATCH,
   type Column,
@@ -15,9 +18,8 @@ import {
   type MovedTable,
   type MoveEngine,
   MoveError,
-  movedTables,
   ROW_BYTES,
-  type Value,
+  readParts,
 } from './tables.ts';
 
 /** How long stopped services may take to disconnect, in milliseconds. */
@@ -37,21 +39,24 @@ export async function openPostgresEngine(url: string, which: 'source' | 'target'
       SET application_name = 'portico move'; SET statement_timeout = 0; SET lock_timeout = 10000;
       SET idle_in_transaction_session_timeout = 0`;
     await connection.run({ text }, undefined);
-    await (which === 'source' ? lockSource(connection) : lockTarget(connection));
+    await (which === 'source' ? checkSource(connection) : lockTarget(connection));
     const rest = opening.move();
     return { ...engineOn(connection, which), [Symbol.asyncDispose]: () => rest.disposeAsync() };
   } catch (cause) {
-    if (sqlState(cause) === LOCK_NOT_AVAILABLE) throw inUse(which);
-    throw cause instanceof MoveError ? cause : openFailure(cause);
+    throw failure(cause, which);
   }
 }
 
-const TABLES = movedTables.map(({ name }) => name).join(', ');
+function failure(cause: unknown, which: 'source' | 'target'): unknown {
+  if (sqlState(cause) === LOCK_NOT_AVAILABLE) return inUse(which);
+  return cause instanceof MoveError ? cause : openFailure(cause);
+}
 
-async function lockSource(connection: Connection): Promise<void> {
+const listOf = (tables: readonly MovedTable[]) => tables.map(({ name }) => identifier(name)).join(', ');
+
+async function checkSource(connection: Connection): Promise<void> {
   requireNothingPending(await pendingMigrations(connection), 'Run "portico migrate" on it first.');
   await refuseServices(connection, 'source');
-  await connection.run({ text: `BEGIN; LOCK TABLE ${TABLES} IN SHARE MODE` }, undefined);
 }
 
 /**
@@ -89,14 +94,37 @@ function engineOn(
 ): Omit<MoveEngine, keyof AsyncDisposable> {
   const run = (text: string, values: readonly unknown[] = []) => connection.run({ text }, values);
   const value = async (text: string) => (await run(text))[0]?.[0];
-  const sequence = ({ name, key }: MovedTable) => `pg_get_serial_sequence('${name}', '${key}')`;
+  const sequence = ({ name, key }: MovedTable) =>
+    `pg_get_serial_sequence(${textLiteral(identifier(name))}, ${textLiteral(key[0] ?? '')})`;
   return {
     name: 'postgres',
+    session: postgresSession(connection),
+    async begin(tables) {
+      if (which === 'target') return;
+      const text = `BEGIN; LOCK TABLE ${listOf(tables)} IN SHARE MODE`;
+      await connection.run({ text }, undefined).catch((cause: unknown) => {
+        throw failure(cause, which);
+      });
+    },
+    async hasTable(name) {
+      const [row] = await run('SELECT to_regclass($1) IS NOT NULL', [identifier(name)]);
+      return row?.[0] === true;
+    },
     value,
     commit: (...statements) => connection.transaction(statements.map((text) => [{ text }, []])),
     async read(table, after) {
-      const rows = await run(readStatement(table), [after]);
+      const key = after === undefined ? [] : table.columns.slice(0, table.key.length);
+      const rows = await run(
+        readStatement(table, after !== undefined),
+        key.map(({ kind }, i) => bound(kind, after?.[i] ?? null)),
+      );
       return rows.map((row) => moved(row, table.columns));
+    },
+    async last(table) {
+      const key = { ...table, columns: table.columns.slice(0, table.key.length) };
+      const { values, from, descending } = readParts('postgres', key, false);
+      const [row] = await run(`SELECT ${values} FROM ${from} ORDER BY ${descending} LIMIT 1`);
+      return row === undefined ? undefined : moved(row, key.columns);
     },
     write(table, rows) {
       const { text, values } = insert(table, rows);
@@ -109,32 +137,43 @@ function engineOn(
       return run(`SELECT setval(${sequence(table)}, greatest($1, ${known}))`, [counter]);
     },
     checkAlone: () => refuseServices(connection, which),
-    clear: [`TRUNCATE ${TABLES}, inbox_size RESTART IDENTITY`],
+    // Others may refer to users.
+    clear: (tables) => [`TRUNCATE ${listOf(tables)}, inbox_size RESTART IDENTITY CASCADE`],
     derive: [],
-    settle: () => run(`ANALYZE ${TABLES}`),
+    settle: (tables) => run(`ANALYZE ${listOf(tables)}`),
   };
 }
 
-/** Selects one batch: the inner query reads only the lengths of bodies to find the end of the batch. */
-function readStatement({ name: table, key, columns }: MovedTable): string {
-  const values = columns.map(({ name }) => name).join(', ');
-  const lengths = columns
-    .filter(({ kind }) => kind !== 'integer')
-    .map(({ name }) => `coalesce(octet_length(${name}), 0)`)
-    .join(' + ');
+/** Selects one batch: the inner query reads only the lengths of values to find the end of the batch. */
+function readStatement(table: MovedTable, isAfter: boolean): string {
+  const { values, from, order } = readParts('postgres', table, isAfter);
+  const lengths = table.columns.flatMap(({ name, kind }) => lengthOf(`r.${identifier(name)}`, kind));
   return `
     SELECT ${values} FROM (
-      SELECT *, sum(${ROW_BYTES} + ${lengths}) OVER (
-        ORDER BY ${key} ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS bytes_before
-      FROM (SELECT * FROM ${table} WHERE ${key} > $1 ORDER BY ${key} LIMIT ${BATCH.rows}) AS window_of_rows) AS sized
-    WHERE coalesce(bytes_before, 0) < ${BATCH.bytes} ORDER BY ${key}`;
+      SELECT *, sum(${[ROW_BYTES, ...lengths].join(' + ')}) OVER (
+        ORDER BY ${order} ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS _bytes_before
+      FROM (SELECT * FROM ${from} ORDER BY ${order} LIMIT ${BATCH.rows}) AS r) AS r
+    WHERE coalesce(_bytes_before, 0) < ${BATCH.bytes} ORDER BY ${order}`;
+}
+
+/** The length of a value, if it may be long. */
+function lengthOf(column: string, kind: Column['kind']): readonly string[] {
+  const type = typeof kind === 'object' ? kind.postgres.type : kind === 'integer' ? 'bigint' : 'text';
+  if (type === 'json') return [`coalesce(octet_length(${column}::text), 0)`];
+  return type === 'text' || type === 'bytea' ? [`coalesce(octet_length(${column}), 0)`] : [];
 }
 
 function moved(row: Row, columns: readonly Column[]): MovedRow {
   return row.map((value, i) => {
     const kind = columns[i]?.kind;
+    if (typeof kind === 'object') return kind.postgres.read(value);
     return kind === 'text' || kind === 'key' ? stored(value as string | null) : (value as Value);
   });
+}
+
+function bound(kind: Column['kind'], value: Value): unknown {
+  if (typeof kind === 'object') return kind.postgres.bind(value);
+  return kind === 'text' || kind === 'key' ? storable(value as string | null) : value;
 }
 
 const ARRAYS = { integer: 'bigint[]', name: 'text[]', text: 'text[]', key: 'text[]' } as const;
@@ -152,14 +191,14 @@ function insert({ name, columns }: MovedTable, rows: readonly MovedRow[]) {
     given.push(named);
   };
   for (const [i, column] of columns.entries()) {
-    if (column.kind !== 'bytes') {
-      const escaped = column.kind === 'text' || column.kind === 'key';
+    const { kind } = column;
+    if (kind !== 'bytes') {
       array(
-        ARRAYS[column.kind],
-        column.name,
-        rows.map((row) => (escaped ? storable(row[i] as string | null) : row[i])),
+        typeof kind === 'object' ? `${kind.postgres.type}[]` : ARRAYS[kind],
+        identifier(column.name),
+        rows.map((row) => bound(kind, row[i] ?? null)),
       );
-      selected.push(column.name);
+      selected.push(identifier(column.name));
       continue;
     }
     const { starts, lengths, bytes } = packBodies(rows.map((row) => row[i] as Uint8Array));
@@ -168,9 +207,9 @@ function insert({ name, columns }: MovedTable, rows: readonly MovedRow[]) {
     const all = `$${values.push(bytes)}::bytea`;
     selected.push(`substring(${all} FROM ${column.name}_start FOR ${column.name}_length)`);
   }
-  const names = columns.map(({ name }) => name).join(', ');
+  const names = columns.map((column) => identifier(column.name)).join(', ');
   const text = `
-    INSERT INTO ${name} (${names}) OVERRIDING SYSTEM VALUE
+    INSERT INTO ${identifier(name)} (${names}) OVERRIDING SYSTEM VALUE
     SELECT ${selected.join(', ')} FROM unnest(${arrays.join(', ')}) AS given (${given.join(', ')})`;
   return { text, values };
 }

@@ -1,7 +1,10 @@
 import { existsSync } from 'node:fs';
-import type { DatabaseSync } from 'node:sqlite';
+import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
 import { DatabaseOpenError } from '../../core/errors.ts';
+import type { Value } from '../../relations/relation.ts';
 import { requireNothingPending } from '../migration-files.ts';
+import { sqliteSession } from '../schema/sqlite-session.ts';
+import { identifier, textLiteral } from '../schema/tables.ts';
 import { openExclusiveConnection } from '../sqlite/connection.ts';
 import { migrate, openFailure, pendingMigrations } from '../sqlite/migrate.ts';
 import { isBusy } from '../sqlite/service-lock.ts';
@@ -14,9 +17,8 @@ import {
   type MovedTable,
   type MoveEngine,
   MoveError,
-  movedTables,
   ROW_BYTES,
-  type Value,
+  readParts,
 } from './tables.ts';
 
 /**
@@ -37,7 +39,7 @@ export function openSqliteEngine(file: string, which: 'source' | 'target'): Move
       migrate(db, { moving: 'expected' });
     }
     opening.move();
-    return engineOn(db);
+    return engineOn(db, which);
   } catch (cause) {
     if (isBusy(cause)) throw inUse(which);
     throw cause instanceof MoveError ? cause : openFailure(file, cause);
@@ -54,32 +56,40 @@ const SET_HEADS = `
 /** Number of batches between two checkpoints of the WAL. */
 const CHECKPOINT_INTERVAL = 8;
 
-function engineOn(db: DatabaseSync): MoveEngine {
+function engineOn(db: DatabaseSync, which: 'source' | 'target'): MoveEngine {
   let batches = 0;
   const value = (sql: string) => Object.values(db.prepare(sql).get() ?? {})[0];
   return {
     name: 'sqlite',
+    session: sqliteSession(db),
+    begin() {
+      if (which === 'target') db.exec('PRAGMA foreign_keys=OFF');
+    },
+    hasTable: (name) => db.prepare('SELECT 1 FROM sqlite_schema WHERE name = ?').get(name) !== undefined,
     value,
     commit: (...statements) => inTransaction(db, () => db.exec(statements.join('; '))),
     read: (table, after) => readBatch(db, table, after),
+    last: (table) => lastKey(db, table),
     write(table, rows) {
       store(db, table, rows);
       if (++batches % CHECKPOINT_INTERVAL === 0) db.exec('PRAGMA wal_checkpoint(PASSIVE)');
     },
     counter: ({ name, key }) =>
       Number(
-        value(`SELECT max((SELECT coalesce(max(${key}), 0) FROM ${name}),
-          (SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = '${name}'))`),
+        value(`SELECT max((SELECT coalesce(max(${identifier(key[0] ?? '')}), 0) FROM ${identifier(name)}),
+          (SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = ${textLiteral(name)}))`),
       ),
     setCounter({ name }, counter) {
+      // SQLite would store a JavaScript number as a double.
+      const last = BigInt(counter);
       const raise = db.prepare('UPDATE sqlite_sequence SET seq = max(seq, ?) WHERE name = ?');
-      if (Number(raise.run(counter, name).changes) > 0) return;
-      db.prepare('INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)').run(name, counter);
+      if (Number(raise.run(last, name).changes) > 0) return;
+      db.prepare('INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)').run(name, last);
     },
     // The exclusive lock excludes other processes.
     checkAlone() {},
-    clear: [
-      ...movedTables.map(({ name }) => `DELETE FROM ${name}`).reverse(),
+    clear: (tables) => [
+      ...tables.map(({ name }) => `DELETE FROM ${identifier(name)}`).reverse(),
       'UPDATE user_feed SET last = 0',
       'DELETE FROM delivery_zones',
       'UPDATE inbox_size SET bytes = 0',
@@ -91,20 +101,29 @@ function engineOn(db: DatabaseSync): MoveEngine {
       ADD_ZONES,
       'UPDATE user_feed SET last = (SELECT coalesce(max(id), 0) FROM users)',
     ],
-    // All rows must be in the file and synced before the mark is removed.
-    settle: () => db.exec('PRAGMA wal_checkpoint(TRUNCATE)'),
+    settle() {
+      const [broken] = db.prepare('SELECT "table" FROM pragma_foreign_key_check LIMIT 1').all();
+      if (broken !== undefined) {
+        throw new MoveError(
+          `Rows of ${broken.table} refer to rows that do not exist. Correct them in the source and start over with --restart.`,
+        );
+      }
+      // All rows must be in the file and synced before the mark is removed.
+      db.exec('PRAGMA wal_checkpoint(TRUNCATE)');
+    },
     [Symbol.asyncDispose]: async () => db.close(),
   };
 }
 
-function readBatch(db: DatabaseSync, { name, key, columns }: MovedTable, after: number): readonly MovedRow[] {
-  const names = columns.map(({ name }) => name).join(', ');
-  const statement = db.prepare(`SELECT ${names} FROM ${name} WHERE ${key} > ? ORDER BY ${key}`);
+function readBatch(db: DatabaseSync, table: MovedTable, after: MovedRow | undefined): readonly MovedRow[] {
+  const { values, from, order } = readParts('sqlite', table, after !== undefined);
+  const statement = db.prepare(`SELECT ${values} FROM ${from} ORDER BY ${order}`);
   statement.setReturnArrays(true);
+  const key = after === undefined ? [] : bound(table, after.slice(0, table.key.length));
   const batch: MovedRow[] = [];
   let bytes = 0;
-  for (const row of statement.iterate(after) as Iterable<unknown>) {
-    const values = row as readonly Value[];
+  for (const row of statement.iterate(...key) as Iterable<unknown>) {
+    const values = moved(table, row as readonly unknown[]);
     batch.push(values);
     bytes += values.reduce<number>((sum, value) => sum + sizeOf(value), ROW_BYTES);
     if (bytes >= BATCH.bytes || batch.length === BATCH.rows) break;
@@ -112,17 +131,40 @@ function readBatch(db: DatabaseSync, { name, key, columns }: MovedTable, after: 
   return batch;
 }
 
+function lastKey(db: DatabaseSync, table: MovedTable): MovedRow | undefined {
+  const key = { ...table, columns: table.columns.slice(0, table.key.length) };
+  const { values, from, descending } = readParts('sqlite', key, false);
+  const statement = db.prepare(`SELECT ${values} FROM ${from} ORDER BY ${descending} LIMIT 1`);
+  statement.setReturnArrays(true);
+  const [last] = statement.all() as unknown as readonly (readonly unknown[])[];
+  return last === undefined ? undefined : moved(key, last);
+}
+
+function moved({ columns }: MovedTable, row: readonly unknown[]): MovedRow {
+  return row.map((value, i) => {
+    const kind = columns[i]?.kind;
+    return typeof kind === 'object' ? kind.sqlite.read(value) : (value as Value);
+  });
+}
+
+function bound({ columns }: MovedTable, values: MovedRow): readonly SQLInputValue[] {
+  return values.map((value, i) => {
+    const kind = columns[i]?.kind;
+    return typeof kind === 'object' ? kind.sqlite.bind(value) : (value as SQLInputValue);
+  });
+}
+
 function sizeOf(value: Value): number {
   if (typeof value === 'string') return value.length;
   return value instanceof Uint8Array ? value.byteLength : 0;
 }
 
-function store(db: DatabaseSync, { name, columns }: MovedTable, rows: readonly MovedRow[]): void {
-  const names = columns.map(({ name }) => name).join(', ');
-  const marks = columns.map(() => '?').join(', ');
-  const insert = db.prepare(`INSERT INTO ${name} (${names}) VALUES (${marks})`);
+function store(db: DatabaseSync, table: MovedTable, rows: readonly MovedRow[]): void {
+  const names = table.columns.map(({ name }) => identifier(name)).join(', ');
+  const marks = table.columns.map(() => '?').join(', ');
+  const insert = db.prepare(`INSERT INTO ${identifier(table.name)} (${names}) VALUES (${marks})`);
   inTransaction(db, () => {
-    for (const row of rows) insert.run(...row);
+    for (const row of rows) insert.run(...bound(table, row));
   });
 }
 

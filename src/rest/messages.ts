@@ -9,6 +9,7 @@ import {
   type RequestContext,
   reasonPhrase,
 } from '@portico/transport';
+import type { Relation } from '../relations/relation.ts';
 import {
   type IdempotencyKey,
   type NewUser,
@@ -235,6 +236,29 @@ export function userValidators(version: number): Validators {
   return { etag: `"${version}"`, changed: version };
 }
 
+/** The validators of a row of a relation. */
+export function rowValidators(relation: Relation, version: number): Validators {
+  return { etag: `"${version}${shapeOf(relation)}"`, changed: version };
+}
+
+const shapes = new WeakMap<Relation, string>();
+
+/** A digest of what rows look like, since a migration changes their JSON but not their versions. */
+function shapeOf(relation: Relation): string {
+  let shape = shapes.get(relation);
+  if (shape === undefined) {
+    const columns = relation.columns.map(({ name, type, rules }) => [
+      name,
+      type.kind,
+      type.kind === 'decimal' ? type.scale : 0,
+      rules?.read ?? 'all',
+    ]);
+    shape = `.${createHash('sha256').update(JSON.stringify(columns)).digest('hex').slice(0, 8)}`;
+    shapes.set(relation, shape);
+  }
+  return shape;
+}
+
 /** The validators of a list. The tag is weak, because a long list shows changes made while it is read. */
 export function listValidators(state: string): Validators {
   return { etag: `W/"${state}"`, changed: Number(state.slice(state.lastIndexOf('.') + 1)) };
@@ -261,22 +285,27 @@ export function notModified(
   return { status: 304, type: JSON_TYPE, body: '', headers: validatorHeaders(validators) };
 }
 
-/** The condition of a write; undefined without one. */
-export function writeCondition({ headers }: Pick<RequestContext, 'headers'>): WriteCondition | undefined {
+/** The condition of a write to a row of a relation, or to a user; undefined without one. */
+export function writeCondition(
+  { headers }: Pick<RequestContext, 'headers'>,
+  relation?: Relation,
+): WriteCondition | undefined {
   const { 'if-match': match, 'if-unmodified-since': since } = headers;
   if (match !== undefined) {
     const tags = readEntityTags(match);
     if (tags === '*') return { versions: undefined, before: undefined };
     // A weak tag never matches here (RFC 9110 13.1.1).
-    return { versions: tags.map(versionOf).filter((version) => version !== undefined), before: undefined };
+    const shape = relation === undefined ? '' : shapeOf(relation);
+    const versions = tags.map((tag) => versionOf(tag, shape)).filter((version) => version !== undefined);
+    return { versions, before: undefined };
   }
   const moment = Date.parse(since ?? '');
   return Number.isNaN(moment) ? undefined : { versions: undefined, before: moment + 1_000 };
 }
 
-function versionOf(tag: string): number | undefined {
-  const [, digits] = /^"(0|[1-9]\d{0,15})"$/.exec(tag) ?? [];
-  return digits === undefined ? undefined : Number(digits);
+function versionOf(tag: string, shape: string): number | undefined {
+  const [, digits, rest] = /^"(0|[1-9]\d{0,15})(\..*)?"$/.exec(tag) ?? [];
+  return digits === undefined || (rest ?? '') !== shape ? undefined : Number(digits);
 }
 
 const HOUR = 3_600_000;

@@ -34,7 +34,7 @@ import {
   keptOf,
   methodNotAllowed,
   notModified,
-  userValidators,
+  rowValidators,
   validatorHeaders,
 } from './messages.ts';
 import { exporterOf } from './relation-exports.ts';
@@ -190,7 +190,7 @@ class Rows {
     }
     return whenReady(this.#rows(ctx).read(key), (row) => {
       if (row === undefined) throw this.#missing();
-      const validators = userValidators(row.version);
+      const validators = rowValidators(this.#store.relation, row.version);
       const known = isConditional(ctx) ? notModified(ctx, validators) : undefined;
       return known ?? json(this.#format.json(row.values, only), 200, validatorHeaders(validators));
     });
@@ -264,7 +264,7 @@ class Rows {
       return isShown ? json(`[${rows.join()}]`, 201) : minimal(ctx, 201, {});
     }
     const location = this.#location(this.#format.keyOf(main.row.values));
-    const headers = { etag: userValidators(main.row.version).etag, location };
+    const headers = { etag: rowValidators(relation, main.row.version).etag, location };
     return isShown ? json(rows[0] ?? '', 201, headers) : minimal(ctx, 201, headers);
   }
 
@@ -397,7 +397,7 @@ class Rows {
     status: 200 | 201,
     applied: Headers = {},
   ): MaybePromise<Reply> {
-    const { etag } = userValidators(stored.version);
+    const { etag } = rowValidators(this.#store.relation, stored.version);
     const location =
       status === 201 ? { location: this.#location(this.#format.keyOf(stored.values)) } : undefined;
     const headers = { etag, ...location, ...applied };

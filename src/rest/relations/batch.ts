@@ -31,7 +31,7 @@ import {
   WriteRefusedError,
 } from '../../relations/rows/writes.ts';
 import type { RowView } from '../../relations/rules/views.ts';
-import { createKey, json, keptOf, userValidators } from '../messages.ts';
+import { createKey, json, keptOf, rowValidators } from '../messages.ts';
 import { tooLong } from '../relation-lists.ts';
 import {
   CHANGED_MEANWHILE,
@@ -385,7 +385,7 @@ class Batch {
     const { prefix } = this.#options;
     const isCreated = outcome.is === 'created';
     const headers = {
-      etag: userValidators(version).etag,
+      etag: rowValidators(format.relation, version).etag,
       ...(isCreated && { location: `${prefix}/${relation}/${format.path(format.keyOf(values))}` }),
     };
     const head = this.#heads[nth];

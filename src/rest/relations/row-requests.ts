@@ -46,7 +46,7 @@ export class RowRequests {
   /** The condition of a write to one row. Throws HttpProblem if it needs one. */
   condition(head: WriteHead): WriteCondition | undefined {
     refuseParameters(head);
-    const condition = writeCondition(head);
+    const condition = writeCondition(head, this.format.relation);
     if (condition === undefined && this.#requireIfMatch) throw NEEDS_IF_MATCH;
     return condition;
   }

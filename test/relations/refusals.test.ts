@@ -47,6 +47,38 @@ for (const [engine, open] of Object.entries(relationDoors)) {
       assert.match(refused.body.errors[0].detail, /^"author" would be the name of the caller, but must have/);
     });
 
+    test('a refusal for a limit names the limit', async () => {
+      await using door = await open(LIBRARY);
+      let deep: unknown = { title: 'x' };
+      for (let i = 0; i < 21; i++) deep = { not: deep };
+      const many = (count: number) => Array.from({ length: count }, (_, i) => ({ name: `${i}` }));
+      const where = (tree: unknown) => `where=${encodeURIComponent(JSON.stringify(tree))}`;
+      const lists = {
+        depth: where(deep),
+        values: where({ id: { in: many(1_001).map((_, i) => i) } }),
+        parameters: many(201)
+          .map(({ name }) => `p${name}=1`)
+          .join('&'),
+        levels: 'fields=author(books(author(books(author(name)))))',
+        columns: 'aggregate=count&group=id,title,pages,price',
+      };
+      for (const [limit, query] of Object.entries(lists)) {
+        const refused = await door.get(`/books?${query}`);
+        assert.equal(refused.status, 400, limit);
+        assert.ok(refused.body.detail.includes(`(${limit})`), `${limit}: ${refused.text}`);
+      }
+      const writes = many(101).map((body) => ({ method: 'POST', path: '/authors', body }));
+      for (const [limit, path, body] of [
+        ['array rows', '/authors', many(1_001)],
+        ['batch writes', '/_batch', { writes }],
+        ['rows', '/authors', { name: 'x', books: many(1_001).map(({ name }) => ({ title: name })) }],
+      ] as const) {
+        const refused = await door.send('POST', path, body);
+        assert.deepEqual([refused.status, refused.body.code], [400, 'LIMIT_EXCEEDED'], limit);
+        assert.ok(refused.body.detail.includes(`(${limit})`), `${limit}: ${refused.text}`);
+      }
+    });
+
     test('a key that no path could have is refused, and a path without a key changes nothing', async () => {
       await using door = await open(NOTES);
       for (const name of ['', '.', '..']) {

@@ -198,7 +198,7 @@ export class ConditionReader {
     switch (test) {
       case '':
       case 'not': {
-        if (values.length > LIMITS.values) throw this.#limit(`at most ${LIMITS.values} values`);
+        if (values.length > LIMITS.values) throw this.#limit(`at most ${LIMITS.values} values (values)`);
         const read = values.map(parse);
         const [first] = read;
         const found: Condition =
@@ -245,7 +245,8 @@ export class ConditionReader {
           return { is: test, column, value: this.#valueOf(column, codecOf(column.type).parse(value)) };
         case 'in': {
           if (!Array.isArray(value)) throw this.#fault(`takes an array for "${column.name}.in"`);
-          if (value.length > LIMITS.values) throw this.#limit(`at most ${LIMITS.values} values for "in"`);
+          if (value.length > LIMITS.values)
+            throw this.#limit(`at most ${LIMITS.values} values for "in" (values)`);
           const { parse } = codecOf(column.type);
           return anyOf(
             column,

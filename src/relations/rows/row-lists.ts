@@ -138,7 +138,7 @@ export function readRowList(
 
   const entries = Object.entries(query);
   if (entries.length > MAX_PARAMETERS)
-    throw invalidParameter('', `A list takes at most ${MAX_PARAMETERS} parameters`);
+    throw invalidParameter('', `A list takes at most ${MAX_PARAMETERS} parameters (parameters)`);
   const isEmbed = ([name]: readonly [string, unknown]) => name.startsWith(EMBED);
   // What they are about is known behind `fields`.
   for (const [name, value] of [...entries.filter((each) => !isEmbed(each)), ...entries.filter(isEmbed)]) {

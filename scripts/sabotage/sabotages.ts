@@ -1462,4 +1462,20 @@ export const SABOTAGES: readonly Sabotage[] = [
     to: 'rowsFor: rowsFor({ ...served, rules: undefined }),',
     test: 'test/graphql/relations/code-stores.test.ts',
   },
+  {
+    promise: 'No computed value exceeds its type',
+    change: 'the bounds of what an expression reads are not looked at',
+    file: 'src/config/schema/computed.ts',
+    from: 'if (scale <= MAX_PRECISION && least(found)',
+    to: 'if (found.length > 0 || least(found)',
+    test: 'test/relations/computed.test.ts',
+  },
+  {
+    promise: 'A computed column is hidden from those from whom what it reads is hidden',
+    change: 'it has no rule',
+    file: 'src/config/schema/computed.ts',
+    from: '...(rules !== undefined && { rules }),',
+    to: '',
+    test: 'test/relations/computed.test.ts',
+  },
 ];

@@ -42,6 +42,18 @@ interface Faults {
   push(fault: { readonly detail: string; readonly pointer: string; readonly code?: 'NOT_ALLOWED' }): unknown;
 }
 
+/** Whether the service alone gives a column its value: a number, or one that it computes. */
+export function isAssigned({ type, computed }: Column): boolean {
+  return computed !== undefined || (type.kind === 'serial' && !type.open);
+}
+
+/** Why a client cannot write a column that the service assigns; undefined if it can. */
+export function assigned(column: Column): string | undefined {
+  if (!isAssigned(column)) return undefined;
+  const how = column.computed === undefined ? 'assigned by the service' : 'computed from other columns';
+  return `"${column.name}" is ${how}; leave it out`;
+}
+
 /** The value that a new row gets from a claim of its creator. */
 export function setValue(column: Column, value: Value | undefined, pointer: string, faults: Faults): Value {
   if (value !== undefined || column.nullable) return value ?? null;
@@ -55,7 +67,7 @@ export function setValue(column: Column, value: Value | undefined, pointer: stri
  * who sends the row, `at` the pointer of the row.
  */
 export function absentValue(
-  { name, type, nullable, default: standard }: Column,
+  { name, type, nullable, default: standard, computed }: Column,
   caller: string | undefined,
   at: string,
   faults: Faults,
@@ -66,7 +78,7 @@ export function absentValue(
   };
   switch (standard?.kind) {
     case undefined:
-      return nullable || type.kind === 'serial' ? null : refuse('is missing');
+      return nullable || type.kind === 'serial' || computed !== undefined ? null : refuse('is missing');
     case 'value':
       return standard.value;
     case 'v4':
@@ -92,4 +104,13 @@ function uuidV7(time: number): string {
   const hex = time.toString(16).padStart(12, '0');
   const random = randomUUID().slice(0, 3);
   return `${hex.slice(0, 8)}-${hex.slice(8)}-7${random}-${variant}-${node}`;
+}
+
+/** A part of a path without its percent-encoding; undefined if that is broken. */
+export function decoded(part: string): string | undefined {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return undefined;
+  }
 }

@@ -33,6 +33,23 @@ export type Default =
   | { readonly kind: 'value'; readonly value: Value }
   | { readonly kind: 'now' | 'v4' | 'v7' | 'caller' };
 
+/** The functions of computed columns. */
+export type ExpressionFunction =
+  | 'concat'
+  | 'lower'
+  | 'upper'
+  | 'length'
+  | 'add'
+  | 'subtract'
+  | 'multiply'
+  | 'coalesce';
+
+/** An expression over the columns of one row. Each part has a type whose values it cannot leave. */
+export type Expression =
+  | { readonly is: 'column'; readonly name: string; readonly type: ColumnType; readonly nullable: boolean }
+  | { readonly is: 'constant'; readonly value: number | string; readonly type: ColumnType }
+  | { readonly is: ExpressionFunction; readonly of: readonly Expression[]; readonly type: ColumnType };
+
 /** Who may do something: the callers that one of the grants names. Without a grant every caller is refused. */
 export type Rule = readonly Grant[];
 
@@ -70,6 +87,8 @@ export interface Column {
   /** The name that the column had before it was renamed. */
   readonly was: string | undefined;
   readonly rules?: ColumnRules | undefined;
+  /** Given if the engine computes the value from other columns of the row; no client writes it then. */
+  readonly computed?: Expression | undefined;
 }
 
 /** Columns whose values are the key of a row of another relation. */

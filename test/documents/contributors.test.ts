@@ -71,6 +71,7 @@ const MOST_WORDS: Readonly<Record<string, number>> = {
   'docs/RELATIONS.md': 3_500,
   'docs/REST.md': 2_000,
   'docs/RULES.md': 950,
+  'docs/HOOKS.md': 950,
   'docs/SCALING.md': 2_450,
   'docs/SECURITY.md': 2_300,
   'docs/TLS.md': 400,

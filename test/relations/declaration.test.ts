@@ -1,14 +1,20 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
+  add,
   bigint,
   boolean,
   bytes,
+  coalesce,
+  concat,
   date,
   decimal,
   integer,
   type Json,
   json,
+  length,
+  lower,
+  multiply,
   type NewRow,
   number,
   oneOf,
@@ -185,6 +191,36 @@ test('a new row lacks what Portico gives, and may lack what has a default', () =
     copies: '1',
   };
   assert.equal(book.kind, undefined);
+});
+
+test('a row has its computed columns, and a new row has not', () => {
+  const shop = declare({
+    lines: {
+      columns: {
+        name: text({ max: 20 }),
+        note: text({ max: 20, nullable: true }),
+        price: decimal(8, 2),
+        pieces: integer({ min: 0, max: 9 }),
+      },
+      computed: {
+        label: concat('name', ' ', 'note'),
+        whole: coalesce('note', lower('name')),
+        total: multiply('price', 'pieces'),
+        more: add('pieces', 1),
+        size: length('name'),
+      },
+    },
+  });
+  type Line = Row<typeof shop, 'lines'>;
+  same<Line['label'], string | null>(true);
+  same<Line['whole'], string>(true);
+  same<Line['total'], string>(true);
+  same<Line['more'], number>(true);
+  same<Line['size'], number>(true);
+  const line: NewRow<typeof shop, 'lines'> = { name: 'Pen', price: '1.50', pieces: 2 };
+  // @ts-expect-error No client writes it.
+  const patch: Patch<typeof shop, 'lines'> = { total: '1.00' };
+  assert.ok(line && patch);
 });
 
 test('mistakes are errors of the compiler', () => {

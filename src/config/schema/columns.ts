@@ -14,10 +14,11 @@ export const NAMED =
 export const nameField = textField(NAME, NAMED);
 
 /** Maximum length of a text, in characters. */
-const MAX_TEXT = 65_536;
+export const MAX_TEXT = 65_536;
 /** Maximum length of bytes and JSON, as of a whole row. */
 const MAX_BYTES = 1_048_576;
-const MAX_PRECISION = 18;
+/** Maximum number of digits of a decimal. */
+export const MAX_PRECISION = 18;
 
 const sizeField = (max: number) => wholeNumberField(1, max, `must be a whole number from 1 to ${max}`);
 const boundField = (message: string) => v.optional(v.union([v.string(), v.number()], message));

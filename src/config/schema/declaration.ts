@@ -115,6 +115,8 @@ export interface RelationData {
   readonly many?: Readonly<
     Record<string, { readonly through: string; readonly from?: string; readonly to?: string }>
   >;
+  /** Columns that the database computes from others of the row, by name. No client writes them. */
+  readonly computed?: Readonly<Record<string, ExpressionData>>;
   /** Whether changes are recorded. Default: true. */
   readonly changes?: boolean;
   /** Who may do what; an operation without a rule is refused. Default: scopes say who may read and write. */
@@ -124,6 +126,51 @@ export interface RelationData {
     readonly update?: RuleData;
     readonly delete?: RuleData;
   };
+}
+
+/** A column, a constant or an expression. A text that could be a name is that of a column; `{ value }` is a constant. */
+export type PartData = string | number | { readonly value: string | number } | ExpressionData;
+
+/** An expression over the columns of a row. */
+export type ExpressionData =
+  | { readonly concat: readonly PartData[] }
+  | { readonly coalesce: readonly PartData[] }
+  | { readonly add: readonly PartData[] }
+  | { readonly subtract: readonly PartData[] }
+  | { readonly multiply: readonly PartData[] }
+  | { readonly lower: PartData }
+  | { readonly upper: PartData }
+  | { readonly length: PartData };
+
+/** Texts, one behind the other; null if one of them is. */
+export function concat<const P extends readonly PartData[]>(...parts: P): { readonly concat: P } {
+  return { concat: parts };
+}
+/** The first part that is not null. */
+export function coalesce<const P extends readonly PartData[]>(...parts: P): { readonly coalesce: P } {
+  return { coalesce: parts };
+}
+export function add<const P extends readonly PartData[]>(...parts: P): { readonly add: P } {
+  return { add: parts };
+}
+/** The first part less the others. */
+export function subtract<const P extends readonly PartData[]>(...parts: P): { readonly subtract: P } {
+  return { subtract: parts };
+}
+export function multiply<const P extends readonly PartData[]>(...parts: P): { readonly multiply: P } {
+  return { multiply: parts };
+}
+/** A text with A to Z in lower case. */
+export function lower<const P extends PartData>(part: P): { readonly lower: P } {
+  return { lower: part };
+}
+/** A text with a to z in upper case. */
+export function upper<const P extends PartData>(part: P): { readonly upper: P } {
+  return { upper: part };
+}
+/** The number of characters of a text. */
+export function length<const P extends PartData>(part: P): { readonly length: P } {
+  return { length: part };
 }
 
 /** Relations by name. */
@@ -271,6 +318,57 @@ type KeyValue<R extends RelationsData, N extends keyof R, At> = At extends keyof
     : never
   : never;
 
+/** The parts of an expression. */
+type PartsOf<E> = E extends { readonly [K in keyof E]: infer P }
+  ? P extends readonly unknown[]
+    ? P[number]
+    : P
+  : never;
+
+/** What an expression is in JSON: a number or a text. */
+type ResultOf<R extends RelationsData, N extends keyof R, E> = E extends keyof Fields<R, N> & string
+  ? ValueOf<R, Fields<R, N>[E], E> extends number
+    ? number
+    : string
+  : E extends number | { readonly value: number } | { readonly length: unknown }
+    ? number
+    : E extends
+          | string
+          | { readonly value: string }
+          | { readonly concat: unknown }
+          | { readonly lower: unknown }
+          | { readonly upper: unknown }
+      ? string
+      : string extends ResultOf<R, N, PartsOf<E>>
+        ? string
+        : number;
+
+/** Whether an expression may be null. */
+type MayBeNull<R extends RelationsData, N extends keyof R, E> = E extends keyof Fields<R, N>
+  ? Fields<R, N>[E] extends { readonly nullable: true }
+    ? true
+    : false
+  : E extends string | number | { readonly value: unknown }
+    ? false
+    : E extends { readonly coalesce: unknown }
+      ? false extends MayBeNull<R, N, PartsOf<E>>
+        ? false
+        : true
+      : true extends MayBeNull<R, N, PartsOf<E>>
+        ? true
+        : false;
+
+/** The computed columns of a row. */
+type ComputedOf<R extends RelationsData, N extends keyof R> = R[N] extends {
+  readonly computed: infer E extends object;
+}
+  ? {
+      readonly [K in keyof E]: MayBeNull<R, N, E[K]> extends true
+        ? ResultOf<R, N, E[K]> | null
+        : ResultOf<R, N, E[K]>;
+    }
+  : unknown;
+
 type Flat<T> = { [K in keyof T]: T[K] };
 
 type RowOf<R extends RelationsData, N extends keyof R> = {
@@ -298,7 +396,7 @@ type Given<C> = C extends { readonly type: 'serial' }
     : false;
 
 /** A row of a relation as clients get it: `Row<typeof config, 'books'>`. */
-export type Row<C extends Declared, N extends keyof All<C>> = Flat<RowOf<All<C>, N>>;
+export type Row<C extends Declared, N extends keyof All<C>> = Flat<RowOf<All<C>, N> & ComputedOf<All<C>, N>>;
 
 /** A row as clients write it; nullable columns and those with a default may be absent. */
 export type NewRow<C extends Declared, N extends keyof All<C>> = Flat<

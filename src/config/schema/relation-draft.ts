@@ -10,7 +10,8 @@ import {
   readColumn,
   withoutLater,
 } from './columns.ts';
-import { type Named, namedOf, readObject, toggleField } from './fields.ts';
+import { computedSchema } from './computed.ts';
+import { type Named, namedOf, pathTo, readObject, toggleField } from './fields.ts';
 import { rulesSchema } from './rules.ts';
 
 const MAX_COLUMNS = 200;
@@ -47,6 +48,7 @@ const relationSchema = v.object(
       ),
     ),
     changes: v.optional(toggleField),
+    computed: v.optional(v.unknown()),
     rules: v.optional(v.unknown()),
   },
   'must be an object with columns',
@@ -57,6 +59,7 @@ export const relationsSchema = v.record(
   v.string(),
   v.object({
     ...relationSchema.entries,
+    computed: v.optional(computedSchema),
     rules: v.optional(rulesSchema),
     columns: v.record(
       v.string(),
@@ -70,7 +73,7 @@ export const relationsSchema = v.record(
 );
 
 /** What a declaration may say of a relation one day. */
-const LATER = ['computed', 'existing', 'introspect', 'before'];
+const LATER = ['existing', 'introspect', 'before'];
 
 type RelationOptions = v.InferOutput<typeof relationSchema>;
 type ReferenceData = Extract<ReadColumn, { readonly kind: 'reference' }>;
@@ -95,6 +98,8 @@ export interface Draft {
   readonly key: readonly string[];
   /** By name; a name that is used twice is a problem. */
   readonly fields: ReadonlyMap<string, Field>;
+  /** The names of the computed columns. */
+  readonly computed: readonly string[];
   readonly references: ReadonlyMap<
     string,
     { readonly data: ReferenceData; readonly columns: readonly string[] }
@@ -133,8 +138,12 @@ export function readDraft(
   }
   const references: References = new Map();
   for (const each of referring) addReference(fields, references, each, keys, problems);
-  if (fields.size > MAX_COLUMNS)
-    problems.push(`${columnsPath} has ${fields.size} columns; at most ${MAX_COLUMNS} are possible`);
+  const computed = isRecord(value) && isRecord(value.computed) ? Object.keys(value.computed) : [];
+  for (const each of computed)
+    checkColumnName({ name: each, path: pathTo(`${path}.computed`, each) }, problems);
+  const count = fields.size + computed.length;
+  if (count > MAX_COLUMNS)
+    problems.push(`${columnsPath} has ${count} columns; at most ${MAX_COLUMNS} are possible`);
   // The columns of a reference stand at its place.
   const paths = [columnsPath, ...declared.map((column) => column.path)];
   const ordered = [...fields.values()].toSorted((a, b) => paths.indexOf(a.path) - paths.indexOf(b.path));
@@ -144,12 +153,13 @@ export function readDraft(
     options: options ?? {},
     isComplete: options !== undefined,
     key: keys.get(name) ?? [],
+    computed,
     fields: new Map(ordered.map((field) => [field.name, field])),
     references,
   };
 }
 
-function checkColumnName({ name, path }: Named, problems: string[]): void {
+function checkColumnName({ name, path }: Pick<Named, 'name' | 'path'>, problems: string[]): void {
   if (!NAME.test(name)) problems.push(`${path} ${NAMED}`);
   else if (RESERVED_COLUMNS.includes(name))
     problems.push(`${path} has the name of a parameter or operator of lists; rename it`);

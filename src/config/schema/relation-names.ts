@@ -87,7 +87,7 @@ export function checkNames(drafts: readonly Draft[], relations: readonly Named[]
   const singulars = new Map<string, string>();
   const tables = new Map<string, string>();
   const found = new Map<string, string>();
-  for (const [at, { name, path, options, fields, references }] of drafts.entries()) {
+  for (const [at, { name, path, options, fields, computed, references }] of drafts.entries()) {
     const { one = name, table = name } = relations[at] ?? {};
     if (RESERVED_PATHS.includes(name)) {
       problems.push(`${path} has the name of a path of Portico; rename it`);
@@ -108,6 +108,7 @@ export function checkNames(drafts: readonly Draft[], relations: readonly Named[]
     checkWas(drafts, relations, at, problems);
     const members = new Map<string, string>();
     for (const field of fields.values()) claim(members, field.name, field.path, 'name', problems);
+    for (const name of computed) claim(members, name, pathTo(`${path}.computed`, name), 'name', problems);
     for (const reference of references.keys()) {
       claim(members, reference, pathTo(`${path}.columns`, reference), 'name', problems);
     }
@@ -163,7 +164,11 @@ export function checkInverses(drafts: readonly Draft[], problems: string[]): voi
         problems.push(`${path} and ${other.path} both refer to ${data.to}; give each an inverse`);
       else if (other !== undefined)
         problems.push(`${path}.inverse ${quote(inverse)} is also that of ${other.path}; rename one of them`);
-      else if (target?.fields.has(inverse) || target?.references.has(inverse))
+      else if (
+        target?.fields.has(inverse) ||
+        target?.references.has(inverse) ||
+        target?.computed.includes(inverse)
+      )
         problems.push(`${path}.inverse ${quote(inverse)} is a column of ${data.to}; name another one`);
       taken.set(place, { path, isWritten });
     }

@@ -7,6 +7,7 @@ import {
   USERS,
 } from '../../relations/relation.ts';
 import { defaultOf, indexedBytes, typeOf } from './columns.ts';
+import { readComputed } from './computed.ts';
 import { type Given, namedOf, pathTo } from './fields.ts';
 import { manyOf } from './many.ts';
 import { type Draft, type Field, keyOf, readDraft } from './relation-draft.ts';
@@ -90,21 +91,31 @@ class Resolver {
 
   relation(draft: Draft): Unlinked {
     const { name, path, options, fields } = draft;
+    const columns = Array.from(fields.values(), (field) => this.#column(draft, field)).filter(isGiven);
+    const computed = readComputed(
+      { value: options.computed, path: `${path}.computed` },
+      columns,
+      this.#problems,
+    );
     const uniques = Array.from(fields.values(), (field) => this.#uniqueOf(draft, field)).filter(isGiven);
     const referenced = [...draft.references].flatMap(([, { data, columns }]) =>
       data.unique ? [columns] : [],
     );
-    const unique = this.#lists(draft, 'unique', [...(options.unique ?? []), ...uniques, ...referenced]);
-    const indexes = this.#lists(draft, 'indexes', options.indexes ?? []);
+    const unique = this.#lists(draft, computed, 'unique', [
+      ...(options.unique ?? []),
+      ...uniques,
+      ...referenced,
+    ]);
+    const indexes = this.#lists(draft, computed, 'indexes', options.indexes ?? []);
     if (unique.length + indexes.length > MAX_INDEXES)
       this.#problems.push(`${path} has more than ${MAX_INDEXES} unique constraints and indexes`);
-    if (draft.isComplete) this.#checkKey(draft);
+    if (draft.isComplete) this.#checkKey(draft, computed);
     return {
       name,
       one: options.one ?? this.#singular(draft),
       table: options.table ?? name,
       was: options.was,
-      columns: Array.from(fields.values(), (field) => this.#column(draft, field)).filter(isGiven),
+      columns: [...columns, ...computed],
       key: draft.key,
       unique,
       indexes,
@@ -209,8 +220,8 @@ class Resolver {
     return data.unique && !(draft.key.length === 1 && draft.key[0] === name) ? [name] : undefined;
   }
 
-  #checkKey(draft: Draft): void {
-    this.#checkList(draft, draft.key, `${draft.path}.key`);
+  #checkKey(draft: Draft, computed: readonly Column[]): void {
+    this.#checkList(draft, computed, draft.key, `${draft.path}.key`);
     for (const name of draft.key) {
       const { data, path } = draft.fields.get(name) ?? {};
       if (data !== undefined && 'nullable' in data && data.nullable)
@@ -227,7 +238,12 @@ class Resolver {
     }
   }
 
-  #lists(draft: Draft, option: 'unique' | 'indexes', lists: readonly (readonly string[])[]) {
+  #lists(
+    draft: Draft,
+    computed: readonly Column[],
+    option: 'unique' | 'indexes',
+    lists: readonly (readonly string[])[],
+  ) {
     const seen = new Set([draft.key.join()]);
     for (const [at, columns] of lists.entries()) {
       // Those of columns come after those of the relation.
@@ -235,23 +251,38 @@ class Resolver {
       const path = `${draft.path}.${option}${isDeclared ? `[${at}]` : ''}`;
       if (seen.has(columns.join())) this.#problems.push(`${path} (${columns.join(', ')}) is there already`);
       seen.add(columns.join());
-      this.#checkList(draft, columns, path);
+      this.#checkList(draft, computed, columns, path, option === 'indexes');
     }
     return lists;
   }
 
   /** Checks the columns of a key, a unique constraint or an index. */
-  #checkList({ fields, references }: Draft, columns: readonly string[], path: string): void {
+  #checkList(
+    { fields, references }: Draft,
+    computed: readonly Column[],
+    columns: readonly string[],
+    path: string,
+    takesComputed = false,
+  ): void {
     if (columns.length === 0) this.#problems.push(`${path} must name a column`);
     if (columns.length > MAX_INDEXED) this.#problems.push(`${path} must name at most ${MAX_INDEXED} columns`);
     if (new Set(columns).size < columns.length) this.#problems.push(`${path} names a column twice`);
     let bytes = 0;
     for (const name of columns) {
       const field = fields.get(name);
+      const found = computed.find((each) => each.name === name);
+      if (found !== undefined) {
+        if (!takesComputed)
+          this.#problems.push(`${path} ${quote(name)} is computed; it goes into indexes only`);
+        bytes += indexedBytes(found.type) ?? 0;
+        continue;
+      }
       if (field === undefined) {
         const made = references.get(name)?.columns.join(', ');
         const guess =
-          made === undefined ? didYouMean(name, fields.keys()) : `; a reference has no value, but ${made}`;
+          made === undefined
+            ? didYouMean(name, [...fields.keys(), ...computed.map((each) => each.name)])
+            : `; a reference has no value, but ${made}`;
         this.#problems.push(`${path} ${quote(name)} is not a column${guess}`);
         continue;
       }

@@ -7,6 +7,7 @@ import {
   GraphQLList,
   GraphQLNonNull,
 } from 'graphql';
+import { isAssigned } from '../../relations/given-values.ts';
 import { type Column, type ColumnRules, type Relation, USERS } from '../../relations/relation.ts';
 
 /** The types from which those of new rows and of changes are made. */
@@ -46,7 +47,11 @@ export function upsertedFields(relation: Relation, types: InputSources): GraphQL
 /** The columns that a change may have. */
 export function patchedFields(relation: Relation, types: InputSources): GraphQLInputFieldConfigMap {
   const changed = relation.columns.filter(
-    ({ name, rules }) => !relation.key.includes(name) && !isServiceOwn(rules) && rules?.fixed !== 'immutable',
+    ({ name, rules, computed }) =>
+      !relation.key.includes(name) &&
+      computed === undefined &&
+      !isServiceOwn(rules) &&
+      rules?.fixed !== 'immutable',
   );
   return inputOf(changed.map((column) => [column.name, { type: types.leaf(relation, column) }]));
 }
@@ -55,9 +60,7 @@ type Field = readonly [name: string, { readonly type: GraphQLInputType; readonly
 
 /** The columns of a new row that clients give; `optional` are some that a row needs nonetheless. */
 function columnsOf(relation: Relation, types: InputSources, optional: ReadonlySet<string>): readonly Field[] {
-  const given = relation.columns.filter(
-    ({ type, rules }) => (type.kind !== 'serial' || type.open) && !isServiceOwn(rules),
-  );
+  const given = relation.columns.filter((column) => !isAssigned(column) && !isServiceOwn(column.rules));
   return given.map((column) => {
     const { name, nullable, default: standard, type: kind } = column;
     const type = types.leaf(relation, column);

@@ -1,7 +1,16 @@
 import { TimeSlice } from '../../core/scheduler.ts';
 import { didYouMean, quote } from '../../core/text.ts';
 import { codecOf } from '../codecs.ts';
-import { absentValue, MAX_FAULTS, MAX_ROW, setValue, sizeOfRow, tooLargeRow } from '../given-values.ts';
+import {
+  absentValue,
+  isAssigned,
+  MAX_FAULTS,
+  MAX_ROW,
+  setValue,
+  sizeOfRow,
+  tooLargeRow,
+} from '../given-values.ts';
+import { withComputed } from '../hooks/computed.ts';
 import type { ImportTarget } from '../import.ts';
 import { ImportError, type ReadFields, type ReadRecord, type Refusal } from '../import-readers.ts';
 import type { Column, Relation, Value } from '../relation.ts';
@@ -143,13 +152,15 @@ function readHeader(
     if (at === -1 && isRequired(column)) {
       throw wrong(`The first line does not name the column ${quote(column.name)}`);
     }
-    const isAssigned = column.type.kind === 'serial' && !column.type.open;
-    return fieldReader(column, isAssigned ? -1 : at, caller);
+    return fieldReader(column, isAssigned(column) ? -1 : at, caller);
   });
   const format = new RowFormat(relation);
   return (fields): ReadRecord<NewRow> => {
     const faults: RowFault[] = [];
-    const values = readers.map((read) => read(fields, faults));
+    const values = withComputed(
+      relation,
+      readers.map((read) => read(fields, faults)),
+    );
     format.checkPath(values, '#', faults);
     if (faults.length > 0) return invalid(faults);
     const size = sizeOfRow(values);
@@ -160,8 +171,8 @@ function readHeader(
 
 type FieldReader = (fields: readonly (string | undefined)[], faults: RowFault[]) => Value;
 
-function isRequired({ type, nullable, default: value }: Column): boolean {
-  return type.kind !== 'serial' && !nullable && value === undefined;
+function isRequired({ type, nullable, default: value, computed }: Column): boolean {
+  return type.kind !== 'serial' && !nullable && value === undefined && computed === undefined;
 }
 
 /**

@@ -1,5 +1,7 @@
 import { listOf, named, object, type Schema, text } from '../../http/openapi.ts';
 import { codecOf } from '../codecs.ts';
+import { isAssigned as isAssignedAlone } from '../given-values.ts';
+import { computedValue } from '../hooks/computed.ts';
 import { type Column, type ColumnType, type Relation, USER_COLUMNS, USERS, type Value } from '../relation.ts';
 import type { Relations } from './conditions.ts';
 import { RowFormat } from './rows.ts';
@@ -37,8 +39,8 @@ export function rowSchemas(relations: Relations, relation: Relation): RowSchemas
   const format = new RowFormat(relation);
   const typeOf = (column: string) => (columns[format.indexOf(column)] as Column).type;
   // The service gives these columns their values.
-  const isAssigned = ({ type, rules }: Column) =>
-    (type.kind === 'serial' && !type.open) || rules?.set !== undefined || rules?.fixed === 'readonly';
+  const isAssigned = (column: Column) =>
+    isAssignedAlone(column) || column.rules?.set !== undefined || column.rules?.fixed === 'readonly';
   const isRequired = (column: Column) =>
     !isAssigned(column) && column.type.kind !== 'serial' && column.default === undefined && !column.nullable;
   const row = Object.fromEntries(
@@ -72,7 +74,10 @@ export function rowSchemas(relations: Relations, relation: Relation): RowSchemas
       },
       [parts.shown]: {
         ...object({
-          ...membersOf(columns, (column) => nullable(column, stored(column.type))),
+          ...membersOf(columns, (column) => ({
+            ...nullable(column, stored(column.type)),
+            ...(column.computed !== undefined && { readOnly: true }),
+          })),
           ...embeddedMembers(relations, relation),
         }),
         description: `Columns of ${name}: all of them, or those that \`fields\` names, with the rows that it embeds.`,
@@ -101,7 +106,10 @@ export function rowSchemas(relations: Relations, relation: Relation): RowSchemas
       [parts.patch]: {
         ...object(
           membersOf(
-            columns.filter(({ rules }) => rules?.set === undefined && rules?.fixed !== 'readonly'),
+            columns.filter(
+              ({ rules, computed }) =>
+                rules?.set === undefined && rules?.fixed !== 'readonly' && computed === undefined,
+            ),
             (column) => nullable(column, given(column.type)),
           ),
         ),
@@ -278,6 +286,10 @@ function referenceOf({ references }: Relation, { name }: Column) {
 /** An example of a column: of a reference the key of the row that is the example of its target. */
 function exampleOf(relations: Relations, relation: Relation, column: Column, depth = 0): Json {
   const reference = referenceOf(relation, column);
+  if (column.computed !== undefined) {
+    const valueIn = (name: string) => exampleValue(relations, relation, name, depth);
+    return jsonOf(column.type, computedValue(column.computed, valueIn));
+  }
   if (reference === undefined) return exampleOfType(column.type, column.name);
   if (column.nullable) return null;
   const target = relations.get(reference.to);
@@ -287,6 +299,14 @@ function exampleOf(relations: Relations, relation: Relation, column: Column, dep
   if (target === undefined || found === undefined || depth > relations.size)
     return exampleOfType(column.type, column.name);
   return exampleOf(relations, target, found, depth + 1);
+}
+
+/** The example of another column, as a value. */
+function exampleValue(relations: Relations, relation: Relation, name: string, depth: number): Value {
+  const column = relation.columns.find((each) => each.name === name);
+  if (column === undefined) return null;
+  const parsed = codecOf(column.type).parse(exampleOf(relations, relation, column, depth));
+  return 'value' in parsed ? parsed.value : null;
 }
 
 function exampleOfType(type: ColumnType, name: string): Json {

@@ -4,6 +4,8 @@ import type { Codec } from '../codec.ts';
 import { codecOf, maxBytesOf } from '../codecs.ts';
 import {
   absentValue,
+  assigned,
+  decoded,
   MAX_FAULTS,
   MAX_ROW,
   type Proposals,
@@ -12,6 +14,7 @@ import {
   sizeOfRow,
   tooLargeRow,
 } from '../given-values.ts';
+import { withComputed } from '../hooks/computed.ts';
 import type { ImportCheckpoint, ImportPosition } from '../import.ts';
 import type { Column, ColumnType, Relation, Value } from '../relation.ts';
 import type { RelationView, RowView } from '../rules/views.ts';
@@ -174,8 +177,8 @@ interface MemberReader {
   readonly part: number;
   /** Whether objects without the member have a property of its name. */
   readonly isInherited: boolean;
-  /** Whether the service alone assigns it. */
-  readonly isAssigned: boolean;
+  /** Why no client writes it; undefined if the service does not assign it. */
+  readonly assigned: string | undefined;
 }
 
 /** Reads and writes the JSON of a relation's rows, and the keys in its paths. */
@@ -206,7 +209,7 @@ export class RowFormat {
       codec: codecOf(column.type),
       part: key.indexOf(column.name),
       isInherited: column.name in Object.prototype,
-      isAssigned: column.type.kind === 'serial' && !column.type.open,
+      assigned: assigned(column),
     }));
   }
 
@@ -288,8 +291,8 @@ export class RowFormat {
   /**
    * Reads a whole row from parsed JSON, fills in defaults, and adds its faults, up to `most`: a small body may have
    * any number of them. `at` is the row's pointer.
-   * `key`, if given, is the key in the path, which the body may repeat. `ignoresSerial` says that a number
-   * that the service assigns may be there, as in an export, and is not used.
+   * `key`, if given, is the key in the path, which the body may repeat. `ignoresSerial` says that what
+   * the service assigns may be there, as in an export, and is not used.
    */
   readRow(
     given: unknown,
@@ -320,7 +323,7 @@ export class RowFormat {
     const members = this.#members(given, { at, faults, most, proposals });
     if (members === undefined) return [];
     const before = faults.length;
-    const row = this.#readers.map(({ column, codec, part, isInherited, isAssigned }, i) => {
+    const plain = this.#readers.map(({ column, codec, part, isInherited, assigned }, i) => {
       if (faults.length >= most) return null;
       const { name } = column;
       const own = isInherited && !Object.hasOwn(members, name) ? undefined : members[name];
@@ -342,15 +345,14 @@ export class RowFormat {
         return value;
       }
       if (own !== undefined) {
-        if (!isAssigned && later?.has(name)) return null;
-        if (!isAssigned) return readMember(column, codec, own, at, faults);
-        if (ignoresSerial) return null;
-        const detail = `"${name}" is assigned by the service; leave it out`;
-        faults.push({ detail, pointer: pointerTo(at, name) });
+        if (assigned === undefined)
+          return later?.has(name) ? null : readMember(column, codec, own, at, faults);
+        if (!ignoresSerial) faults.push({ detail: assigned, pointer: pointerTo(at, name) });
         return null;
       }
       return absentValue(column, caller, at, faults);
     });
+    const row = withComputed(this.relation, plain);
     this.checkPath(row, at, faults);
     if (this.#mayBeLarge && faults.length === before && sizeOfRow(row) > MAX_ROW) {
       faults.push(tooLargeRow(at));
@@ -429,7 +431,9 @@ export class RowFormat {
       if (part >= 0) this.#requireSame(column, own, key[part] ?? null, pointerTo('#', name), faults);
       else {
         this.#requireWritable(column, view, false, '#', faults);
-        patch.set(i, readMember(column, codecOf(column.type), own, '#', faults));
+        const detail = column.computed && assigned(column);
+        if (detail !== undefined) faults.push({ detail, pointer: pointerTo('#', name) });
+        else patch.set(i, readMember(column, codecOf(column.type), own, '#', faults));
       }
     }
     return patch;
@@ -484,16 +488,7 @@ function readMember(column: Column, codec: Codec, given: unknown, at: string, fa
   faults.push({ detail: `"${column.name}" ${problem}`, pointer: `${at}/${column.name}` });
   return null;
 }
-
 /** Texts of a key that clients leave out of a path, or resolve. */
 const PATHLESS: readonly string[] = ['', '.', '..'];
 /** The types that have such a text. */
 const PATHLESS_TYPES: readonly (ColumnType['kind'] | undefined)[] = ['text', 'enum', 'bytes'];
-
-function decoded(part: string): string | undefined {
-  try {
-    return decodeURIComponent(part);
-  } catch {
-    return undefined;
-  }
-}

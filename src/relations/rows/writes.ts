@@ -16,6 +16,13 @@ export interface PutRule {
   readonly replaces: boolean;
 }
 
+/** The indexes of the columns that a put replaces by default: all but the key, and those that the engine computes. */
+export function replacedIn({ columns, key }: Relation): readonly number[] {
+  return columns.flatMap(({ name, computed }, i) =>
+    key.includes(name) || computed !== undefined ? [] : [i],
+  );
+}
+
 /** The columns of a put by their indexes. */
 export interface PutColumns {
   /** Those that change in a row that is there; default: all but the key. */

@@ -124,7 +124,9 @@ export class RowRequests {
     const { relation } = this.format;
     if (view === undefined || relation.columns.every(({ rules }) => rules === undefined)) return {};
     const others = relation.columns.flatMap((column, i) =>
-      relation.key.includes(column.name) ? [] : [{ i, column, isFixed: isFixed(view, column) }],
+      relation.key.includes(column.name) || column.computed !== undefined
+        ? []
+        : [{ i, column, isFixed: isFixed(view, column) }],
     );
     return {
       replaced: others.flatMap(({ i, isFixed: fixed }) => (fixed ? [] : [i])),

@@ -329,7 +329,10 @@ export class RowSql {
 
   /** The indexes of the columns that an insert of this row names. */
   inserted(values: readonly Given[]): readonly number[] {
-    return values.flatMap((value, i) => (i === this.#serial && value === null ? [] : [i]));
+    const { columns } = this.relation;
+    return values.flatMap((value, i) =>
+      (i === this.#serial && value === null) || columns[i]?.computed !== undefined ? [] : [i],
+    );
   }
 
   /** Stores a row, or does what `conflict` says with the one that is there; returns the stored row. */

@@ -18,7 +18,7 @@ import {
   type RowValues,
   TooManyRowsError,
 } from '../../relations/rows/rows.ts';
-import type { PutRule, StoredRow } from '../../relations/rows/writes.ts';
+import { type PutRule, replacedIn, type StoredRow } from '../../relations/rows/writes.ts';
 import { allOf } from '../../relations/rules/rule-trees.ts';
 import type { RowView } from '../../relations/rules/views.ts';
 import type { RowAggregates } from '../../relations/selections/aggregates.ts';
@@ -117,7 +117,7 @@ class RelationRows implements RowStore {
     this.#relations = relations;
     this.#engine = engine;
     this.#all = all;
-    this.#replaced = relation.columns.flatMap(({ name }, i) => (relation.key.includes(name) ? [] : [i]));
+    this.#replaced = replacedIn(relation);
   }
 
   as(view: RowView | undefined): RowStore {

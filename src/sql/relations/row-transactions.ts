@@ -5,6 +5,7 @@ import {
   type Given,
   type RowTransactions,
   type RowWrite,
+  replacedIn,
   type WriteOutcome,
   WriteRefusedError,
   type WritesOnceOutcome,
@@ -184,8 +185,8 @@ export class RowUnits implements RowTransactions {
       }
       case 'put': {
         const { row, rule } = write;
-        const { key, columns } = sql.relation;
-        const replaced = write.replaced ?? columns.flatMap(({ name }, i) => (key.includes(name) ? [] : [i]));
+        const { key } = sql.relation;
+        const replaced = write.replaced ?? replacedIn(sql.relation);
         if (rule.creates) {
           const merged = rule.replaces ? replaced : undefined;
           return [

@@ -1,5 +1,13 @@
+import { columnsRead, computedValue } from '../../relations/hooks/computed.ts';
+import type { Value } from '../../relations/relation.ts';
 import { RowsRefusedError } from '../../relations/rows/rows.ts';
-import { type Given, type RowWrite, WriteRefusedError } from '../../relations/rows/writes.ts';
+import {
+  EarlierValue,
+  type Given,
+  type RowWrite,
+  replacedIn,
+  WriteRefusedError,
+} from '../../relations/rows/writes.ts';
 import { isAll } from '../../relations/rules/rule-trees.ts';
 import type { BoundText, RowSql } from '../relations/row-sql.ts';
 import { givenMeets } from './judge.ts';
@@ -93,13 +101,26 @@ function changedRow(
 ): readonly Given[] {
   if (write.is === 'create') return write.row;
   if (write.is === 'change')
-    return stored.map((value, i) => (write.patch.has(i) ? (write.patch.get(i) ?? null) : value));
-  const { key } = sql.relation;
+    return recomputed(
+      sql,
+      stored.map((value, i) => (write.patch.has(i) ? (write.patch.get(i) ?? null) : value)),
+    );
   const replaced =
-    write.is === 'upsert'
-      ? (write.merged ?? [])
-      : (write.replaced ?? sql.relation.columns.flatMap(({ name }, i) => (key.includes(name) ? [] : [i])));
-  return stored.map((value, i) => (replaced.includes(i) ? (write.row[i] ?? null) : value));
+    write.is === 'upsert' ? (write.merged ?? []) : (write.replaced ?? replacedIn(sql.relation));
+  return recomputed(
+    sql,
+    stored.map((value, i) => (replaced.includes(i) ? (write.row[i] ?? null) : value)),
+  );
+}
+
+/** A changed row with its computed columns, as far as what they read is known before the transaction. */
+function recomputed(sql: RowSql, row: readonly Given[]): readonly Given[] {
+  const valueIn = (name: string) => row[sql.indexOf(name)] ?? null;
+  return sql.relation.columns.map(({ computed }, i) =>
+    computed === undefined || columnsRead(computed).some((name) => valueIn(name) instanceof EarlierValue)
+      ? (row[i] ?? null)
+      : computedValue(computed, (name) => valueIn(name) as Value),
+  );
 }
 
 /** Whether a version meets the condition of a write. */

@@ -10,6 +10,7 @@ import {
   identifier,
   objectName,
   type Table,
+  textLiteral,
 } from './tables.ts';
 
 /**
@@ -20,6 +21,7 @@ export function schemaStatements(engine: Engine, relations: readonly Relation[])
   const tables = declaredTables(engine, relations).filter(({ isPartial }) => !isPartial);
   return [
     ...tables.map((table) => createTable(engine, table)),
+    ...tables.flatMap((table) => noteComputed(engine, table)),
     ...tables.flatMap((table) => table.indexes.map((index) => createIndex(engine, table.name, index))),
     ...tables.flatMap((table) => foreignKeysOf(engine, table)),
   ];
@@ -61,8 +63,31 @@ export function columnDefinition(engine: Engine, column: Column): string {
       ? `${identifier(name)} INTEGER PRIMARY KEY AUTOINCREMENT`
       : `${identifier(name)} ${type} GENERATED ${identity.toUpperCase()} AS IDENTITY`;
   const collation = engine === 'postgres' && type === 'text' ? ' COLLATE "C"' : '';
+  if (column.computed !== undefined)
+    return `${identifier(name)} ${type}${collation} GENERATED ALWAYS AS (${column.computed}) STORED`;
   return `${identifier(name)} ${type}${collation}${defaultClause(engine, column)}${nullable ? '' : ' NOT NULL'}`;
 }
+
+/**
+ * Notes the expressions of computed columns where the plan of a schema finds them. PostgreSQL rewrites an expression, so
+ * that its own text cannot be compared; SQLite keeps it.
+ */
+export function noteComputed(
+  engine: Engine,
+  { name, columns }: Pick<Table, 'name' | 'columns'>,
+): readonly string[] {
+  if (engine === 'sqlite') return [];
+  return columns.flatMap(({ name: column, computed }) =>
+    computed === undefined
+      ? []
+      : [
+          `COMMENT ON COLUMN ${identifier(name)}.${identifier(column)} IS ${textLiteral(COMPUTED + computed)}`,
+        ],
+  );
+}
+
+/** How the note of a computed column begins. */
+export const COMPUTED = 'computed: ';
 
 export function defaultClause(engine: Engine, { type, default: constant }: Column): string {
   return constant === undefined ? '' : ` DEFAULT ${defaultLiteral(engine, type, constant)}`;

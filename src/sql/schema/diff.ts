@@ -7,6 +7,7 @@ import {
   type DeclaredTable,
   type ForeignKey,
   type Index,
+  identifier,
   isOwnName,
   isWider,
   type Table,
@@ -20,6 +21,11 @@ export type Change =
   | { readonly is: 'rename constraint' | 'rename index'; readonly from: string; readonly to: string }
   | { readonly is: 'add column' | 'set default' | 'require' | 'number'; readonly column: DeclaredColumn }
   | { readonly is: 'retype'; readonly from: Column; readonly column: DeclaredColumn }
+  /** A computed column goes before what it reads changes, and comes after that. */
+  | { readonly is: 'drop computed'; readonly column: Column }
+  | { readonly is: 'add computed'; readonly column: DeclaredColumn }
+  /** A computed column keeps its values, and is written from now on. */
+  | { readonly is: 'keep computed'; readonly column: DeclaredColumn }
   | { readonly is: 'relax'; readonly column: Column }
   | { readonly is: 'replace key'; readonly from: string | undefined }
   | { readonly is: 'drop check'; readonly check: Check }
@@ -86,7 +92,9 @@ export function diffTables<T extends Table>(
         table,
         current,
         obstacle:
-          referring !== undefined ? `${referring.name}, which is not declared, refers to its key` : undefined,
+          referring !== undefined
+            ? `${referring.name}, which is not declared, refers to its key`
+            : computedOverValues(table, current),
         changes: [
           ...(from === table.name ? [] : [{ is: 'rename table', from } as const]),
           ...[...columns].map(([to, from]) => ({ is: 'rename column', from, to }) as const),
@@ -150,7 +158,11 @@ function withRenames<T extends Table>(table: T, renames: ReadonlyMap<string, Ren
   return {
     ...table,
     name: nameOf(table.name),
-    columns: table.columns.map((column) => ({ ...column, name: own(column.name) })),
+    columns: table.columns.map((column) => ({
+      ...column,
+      name: own(column.name),
+      ...(column.computed !== undefined && { computed: renamedIn(column.computed, own) }),
+    })),
     key: table.key.map(own),
     checks: table.checks.map((check) => ({ ...check, column: own(check.column) })),
     indexes: table.indexes.map((index) => ({
@@ -164,6 +176,13 @@ function withRenames<T extends Table>(table: T, renames: ReadonlyMap<string, Ren
       targetColumns: key.targetColumns.map((name) => columnOf(key.table, name)),
     })),
   };
+}
+
+/** An expression after its columns were renamed. */
+function renamedIn(expression: string, nameOf: (name: string) => string): string {
+  return expression.replace(/'(?:[^']|'')*'|"((?:[^"]|"")+)"/g, (text, name: string | undefined) =>
+    name === undefined ? text : identifier(nameOf(name.replaceAll('""', '"'))),
+  );
 }
 
 /** Kinds whose values an engine stores alike. */
@@ -187,11 +206,24 @@ function changesOf(
   broken: ReadonlySet<string>,
 ): readonly Change[] {
   const isOwn = (name: string) => isOwnName(table.name, name) || isOwnName(formerName, name);
+  const computed = computedChanges(table, current);
+  const columnsOf = (is: Change['is']) =>
+    new Set(
+      computed.flatMap((change) => (change.is === is && 'column' in change ? [change.column.name] : [])),
+    );
+  const [added, dropped] = [columnsOf('add computed'), columnsOf('drop computed')];
+  // Checks and indexes go with their column.
+  const kept = {
+    ...current,
+    checks: current.checks.filter(({ column }) => !dropped.has(column)),
+    indexes: current.indexes.filter(({ columns }) => !columns.some(({ name }) => dropped.has(name))),
+  };
   return [
     ...foreignKeyChanges(table, current, isOwn, broken),
-    ...indexChanges(table, current, isOwn, formerName),
-    ...checkChanges(table, current),
+    ...indexChanges(table, kept, isOwn, formerName),
+    ...checkChanges(table, kept).filter((change) => !('check' in change && added.has(change.check.column))),
     ...columnChanges(table, current),
+    ...computed,
     ...keyChanges(table, current, isOwn),
   ].toSorted((a, b) => ORDER.indexOf(a.is) - ORDER.indexOf(b.is));
 }
@@ -199,12 +231,15 @@ function changesOf(
 const ORDER: readonly Change['is'][] = [
   'drop reference',
   'drop index',
+  'drop computed',
+  'keep computed',
   'drop check',
   'rename constraint',
   'rename index',
   'retype',
   'grow',
   'add column',
+  'add computed',
   'number',
   'set default',
   'require',
@@ -225,6 +260,7 @@ function columnChanges({ columns }: DeclaredTable, current: Table): readonly Cha
     // Rows that Portico adds have no value for it.
     ...undeclared.filter(isMandatory).map((column) => ({ is: 'relax', column }) as const),
     ...columns.flatMap((column): readonly Change[] => {
+      if (column.computed !== undefined) return [];
       const found = current.columns.find(({ name }) => name === column.name);
       if (found === undefined) return [{ is: 'add column', column }];
       const changes: Change[] = [];
@@ -240,8 +276,41 @@ function columnChanges({ columns }: DeclaredTable, current: Table): readonly Cha
   ];
 }
 
-function isMandatory({ nullable, default: constant, identity }: Column): boolean {
-  return !nullable && constant === undefined && identity === undefined;
+function isMandatory({ nullable, default: constant, identity, computed }: Column): boolean {
+  return !nullable && constant === undefined && identity === undefined && computed === undefined;
+}
+
+/** The computed columns that are new, or whose expression or what it reads changes, and those that are none any more. */
+function computedChanges({ columns }: DeclaredTable, current: Table): readonly Change[] {
+  const nowOf = (name: string) => current.columns.find((column) => column.name === name);
+  const retyped = columns.filter((column) => {
+    const from = nowOf(column.name);
+    return from !== undefined && column.computed === undefined && from.type !== column.type;
+  });
+  return columns.flatMap((column): readonly Change[] => {
+    const found = nowOf(column.name);
+    if (column.computed === undefined)
+      return found?.computed === undefined ? [] : [{ is: 'keep computed', column }];
+    if (found === undefined) return [{ is: 'add computed', column }];
+    const reads = retyped.some(({ name }) => column.computed?.includes(identifier(name)));
+    if (found.computed === column.computed && found.type === column.type && !reads) return [];
+    return [
+      { is: 'drop computed', column: found },
+      { is: 'add computed', column },
+    ];
+  });
+}
+
+/** Why stored values would be lost; undefined if none would. */
+function computedOverValues({ columns }: DeclaredTable, current: Table): string | undefined {
+  const lost = columns.find(
+    ({ name, computed }) =>
+      computed !== undefined &&
+      current.columns.some((column) => column.name === name && column.computed === undefined),
+  );
+  return (
+    lost && `${lost.name} has stored values; leave it out of the declaration, drop it, and declare it then`
+  );
 }
 
 function keyChanges(

@@ -123,6 +123,17 @@ export function requireUnreferenced(tables: readonly Table[], { table, column }:
       )
       .map((key) => `${name}.${key.columns.join(',')}`),
   );
+  const reading = tables
+    .filter(({ name }) => name === table)
+    .flatMap(({ columns }) =>
+      columns.filter(({ computed }) => column !== undefined && computed?.includes(identifier(column))),
+    );
+  if (reading.length > 0) {
+    const names = reading.map(({ name }) => `${table}.${name}`).join(' and ');
+    throw new SchemaError(
+      `${table}.${column} cannot be dropped, because ${names} is computed from it; drop that first.`,
+    );
+  }
   if (referring.length === 0) return;
   const lost = column === undefined ? table : `${table}.${column}`;
   const [verb, what] = referring.length === 1 ? ['refers', 'that column'] : ['refer', 'those columns'];

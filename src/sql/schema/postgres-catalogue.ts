@@ -1,5 +1,6 @@
 import { isOwnTrigger } from '../changes/change-triggers.ts';
 import type { Connection } from '../postgres-pool/connection.ts';
+import { COMPUTED } from './ddl.ts';
 import {
   type Check,
   type Column,
@@ -30,7 +31,7 @@ const OF_TABLES = `JOIN pg_class AS t ON t.oid = $ AND t.relnamespace = current_
 const COLUMNS = `
   SELECT t.relname::text, attname::text, format_type(atttypid, atttypmod), attnotnull, attidentity::text,
     attgenerated::text, pg_get_expr(adbin, adrelid),
-    (SELECT collname::text FROM pg_collation WHERE oid = attcollation)
+    (SELECT collname::text FROM pg_collation WHERE oid = attcollation), col_description(attrelid, attnum)
   FROM pg_attribute ${OF_TABLES.replace('$', 'attrelid')}
   LEFT JOIN pg_attrdef ON adrelid = attrelid AND adnum = attnum
   WHERE attnum > 0 AND NOT attisdropped ORDER BY t.oid, attnum`;
@@ -131,7 +132,7 @@ function replaced(text: string, table: readonly (readonly [RegExp, string])[]): 
 }
 
 function columnOf(row: readonly unknown[], checks: readonly Check[]): Column {
-  const [, name, catalogueType, isRequired, identity, generated, expression, collation] = row;
+  const [, name, catalogueType, isRequired, identity, generated, expression, collation, note] = row;
   const plainType = replaced(String(catalogueType), TYPES);
   const isForeign = collation !== null && collation !== 'C';
   const type = isForeign ? `${plainType} COLLATE ${identifier(String(collation))}` : plainType;
@@ -142,8 +143,15 @@ function columnOf(row: readonly unknown[], checks: readonly Check[]): Column {
     kind: checkedKind(String(name), checks) ?? replaced(type, KINDS),
     nullable: isRequired !== true,
     default: hasDefault ? canonicalDefault(type, String(expression)) : undefined,
+    ...(generated !== '' && { computed: computedOf(String(expression), note) }),
     identity: identity === 'a' ? 'always' : identity === 'd' ? 'by default' : undefined,
   };
+}
+
+/** The expression of a generated column: as it was declared if Portico made the column. */
+function computedOf(expression: string, note: unknown): string {
+  const text = String(note ?? '');
+  return text.startsWith(COMPUTED) ? text.slice(COMPUTED.length) : expression;
 }
 
 const LITERAL =

@@ -8,6 +8,7 @@ import {
   defaultClause,
   foreignKeyClause,
   identifiers,
+  noteComputed,
 } from './ddl.ts';
 import type { Change, Diff, TableDiff } from './diff.ts';
 import type { PostgresTable } from './postgres-catalogue.ts';
@@ -79,7 +80,7 @@ export function planPostgres({ tables }: Diff<PostgresTable>): readonly Step[] {
 function createStep(table: DeclaredTable): Step {
   const indexes = table.indexes.map((index) => createIndex('postgres', table.name, index));
   return step(table.name, 'create table', {
-    sql: [[createTable('postgres', table), ...indexes].join(';\n')],
+    sql: [[createTable('postgres', table), ...noteComputed('postgres', table), ...indexes].join(';\n')],
   });
 }
 
@@ -161,9 +162,17 @@ function changeSteps(
               `rename column ${change.from} to ${change.to}`,
               `${alter} RENAME COLUMN ${identifier(change.from)} TO ${identifier(change.to)}`,
             ];
+      const reading = current.columns.filter(({ computed }) =>
+        computed?.includes(identifier(change.is === 'rename column' ? change.to : '')),
+      );
+      const noted = noteComputed('postgres', { name, columns: reading });
       const recorded = recordRenamed(table, current, (column) => nameAfter(change, changes, current, column));
       return [
-        step(name, what, { class: 'checked', breaksOthers: true, sql: [[rename, ...recorded].join(';\n')] }),
+        step(name, what, {
+          class: 'checked',
+          breaksOthers: true,
+          sql: [[rename, ...noted, ...recorded].join(';\n')],
+        }),
       ];
     }
     case 'rename constraint':
@@ -196,6 +205,39 @@ function changeSteps(
       ];
     case 'add column':
       return addColumnSteps(named, change.column);
+    case 'drop computed':
+      return [
+        step(name, `drop the computed column ${change.column.name}`, {
+          class: 'rewriting',
+          breaksOthers: true,
+          sql: [`${alter} DROP COLUMN ${identifier(change.column.name)}`],
+        }),
+      ];
+    case 'add computed': {
+      const { column } = change;
+      const checks = table.checks.filter((check) => check.column === column.name).map(checkClause);
+      const added = `${alter} ADD COLUMN ${[columnDefinition('postgres', column), ...checks].join(' ')}`;
+      return [
+        step(name, `add the computed column ${column.name}`, {
+          class: 'rewriting',
+          sql: [[added, ...noteComputed('postgres', { name, columns: [column] })].join(';\n')],
+          lock: 'everything',
+          perRow: rewriteOf(table),
+        }),
+      ];
+    }
+    case 'keep computed': {
+      const of = identifier(change.column.name);
+      return [
+        step(name, `keep the values of ${change.column.name}, which is no longer computed`, {
+          class: 'checked',
+          breaksOthers: true,
+          sql: [
+            `${alter} ALTER COLUMN ${of} DROP EXPRESSION;\nCOMMENT ON COLUMN ${identifier(name)}.${of} IS NULL`,
+          ],
+        }),
+      ];
+    }
     case 'require':
       return [requireStep(named, change.column, 'stored')];
     case 'set default':

@@ -84,6 +84,7 @@ function readTable(
         nullable: Number(column.notnull) === 0 && !isSerial,
         default: column.dflt_value === null ? undefined : String(column.dflt_value),
         identity: isSerial ? 'by default' : undefined,
+        ...(Number(column.hidden) !== 0 && { computed: computedOf(sql, name) }),
       };
     }),
     key,
@@ -120,6 +121,18 @@ function checksOf(sql: string): readonly Check[] {
   });
 }
 
+/** The expression of a column that we generate, from the text of its table; empty for one of others. */
+function computedOf(sql: string, column: string): string {
+  const [head, ...others] = ['TEXT', 'INTEGER', 'INT'].flatMap((type) => {
+    const text = `${identifier(column)} ${type} GENERATED ALWAYS AS (`;
+    return sql.includes(text) ? [text] : [];
+  });
+  if (head === undefined || others.length > 0) return '';
+  const start = sql.indexOf(head) + head.length;
+  const found = clauseFrom(sql, start);
+  return sql.startsWith(') STORED', start + found.length) ? found : '';
+}
+
 /** The text from a place after an opening parenthesis up to the closing one. */
 function clauseFrom(sql: string, start: number): string {
   const token = /'(?:[^']|'')*'|"(?:[^"]|"")*"|[()]/g;
@@ -144,7 +157,8 @@ function obstacleOf(
 ): string | undefined {
   const words = withoutTexts(sql);
   if ((words.match(/\bCHECK\b/gi)?.length ?? 0) > checks) return 'it has a CHECK of its own';
-  if (columns.some(({ hidden }) => Number(hidden) !== 0)) return 'it has a generated column';
+  if (columns.some(({ name, hidden }) => Number(hidden) !== 0 && computedOf(sql, String(name)) === ''))
+    return 'it has a generated column';
   if (/\bWITHOUT\s+ROWID\b/i.test(words)) return 'it is WITHOUT ROWID';
   return undefined;
 }

@@ -194,6 +194,7 @@ function rebuildSteps(
   const violations: Violation[] = [];
   const selected = new Map<string, string>();
   for (const column of table.columns) {
+    if (column.computed !== undefined) continue;
     const from = current.columns.find(({ name }) => name === column.name);
     let expression = from === undefined ? (column.fill ?? 'NULL') : identifier(column.name);
     if (from !== undefined && changes.some((change) => change.is === 'retype' && change.column === column)) {
@@ -296,7 +297,9 @@ export function rebuildScript(
       (!isOwnName(table.name, name) && !isDeclared(columns) && !columns.includes(dropped ?? '')),
   );
   const name = `_new_${table.name}`;
-  const columns = [...table.columns, ...kept].map((column) => column.name);
+  const columns = [...table.columns, ...kept]
+    .filter(({ computed }) => computed === undefined)
+    .map((column) => column.name);
   const expressions = columns.map((column) => selected.get(column) ?? identifier(column));
   const isNumbered = table.columns.some(({ identity }) => identity !== undefined);
   const others = current.others.filter((sql) => dropped === undefined || !sql.includes(dropped));

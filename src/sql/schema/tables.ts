@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { codecOf } from '../../relations/codecs.ts';
+import { expressionSql } from '../../relations/hooks/computed.ts';
 import {
   type ColumnType,
   type Column as DeclaredColumnOf,
@@ -26,6 +27,8 @@ export interface Column {
   readonly default: string | undefined;
   /** Who numbers the rows; undefined for all but serials. SQLite does not distinguish the two. */
   readonly identity: 'always' | 'by default' | undefined;
+  /** The expression that the engine computes the values from, as it was declared; undefined for other columns. */
+  readonly computed?: string | undefined;
 }
 
 /** The condition on the values of one column. Its name ends with the kind and a digest of the condition. */
@@ -222,7 +225,7 @@ export function textLiteral(text: string): string {
 }
 
 function declaredColumn(engine: Engine, relation: Relation, column: DeclaredColumnOf): DeclaredColumn {
-  const { name, type, nullable, was } = column;
+  const { name, type, nullable, was, computed } = column;
   const isReference = relation.references.some(({ columns }) => columns.includes(name));
   const isSerial = type.kind === 'serial' && !isReference;
   const constant = isSerial ? undefined : constantOf(engine, column);
@@ -230,8 +233,10 @@ function declaredColumn(engine: Engine, relation: Relation, column: DeclaredColu
     name,
     type: codecOf(type)[engine].type,
     kind: kindOf(type),
-    nullable,
+    // No expression is null unless it may be, and the source may become nullable.
+    nullable: nullable || computed !== undefined,
     default: constant,
+    ...(computed !== undefined && { computed: expressionSql(engine, computed) }),
     identity: isSerial ? (type.open || engine === 'sqlite' ? 'by default' : 'always') : undefined,
     was,
     fill:

@@ -2,6 +2,7 @@ import { folded } from '../../../src/core/text.ts';
 import type { Codec } from '../../../src/relations/codec.ts';
 import { codecOf, compareNullable } from '../../../src/relations/codecs.ts';
 import type { Column, Reference, Relation, Value } from '../../../src/relations/relation.ts';
+import { evaluated } from './expressions.ts';
 
 /** A row by the names of its columns. */
 export type ModelRow = Readonly<Record<string, Value>>;
@@ -79,11 +80,14 @@ export class Model {
   /** Stores a row. `serial` is the number that the engine gave it, and must be a new one. */
   create(name: string, body: Body, serial?: number): Outcome {
     const { columns } = this.relation(name);
-    const row = Object.fromEntries(
-      columns.map((column) => {
-        const isGiven = column.type.kind !== 'serial' || body[column.name] !== undefined;
-        return [column.name, isGiven ? newValue(column, body[column.name]) : (serial ?? null)];
-      }),
+    const row = this.#computed(
+      name,
+      Object.fromEntries(
+        columns.map((column) => {
+          const isGiven = column.type.kind !== 'serial' || body[column.name] !== undefined;
+          return [column.name, isGiven ? newValue(column, body[column.name]) : (serial ?? null)];
+        }),
+      ),
     );
     const conflicts = this.#conflicts(name, row, undefined);
     if (conflicts.length > 0) return { is: 'refused', conflicts };
@@ -98,6 +102,14 @@ export class Model {
     return { is: 'done', row };
   }
 
+  /** A row with the values of its computed columns. */
+  #computed(name: string, row: ModelRow): ModelRow {
+    const computed = this.relation(name).columns.flatMap(({ name: column, computed: expression }) =>
+      expression === undefined ? [] : [[column, evaluated(expression, row)] as const],
+    );
+    return { ...row, ...Object.fromEntries(computed) };
+  }
+
   read(name: string, key: ModelRow): ModelRow | undefined {
     return this.rows(name).find((row) => this.#agree(name, this.relation(name).key, row, key));
   }
@@ -107,10 +119,10 @@ export class Model {
     const before = this.read(name, key);
     if (before === undefined) return { is: 'absent' };
     const changed = this.relation(name).columns.filter((column) => Object.hasOwn(body, column.name));
-    const row = {
+    const row = this.#computed(name, {
       ...before,
       ...Object.fromEntries(changed.map((column) => [column.name, parsed(column, body[column.name])])),
-    };
+    });
     const conflicts = this.#conflicts(name, row, before);
     if (conflicts.length > 0) return { is: 'refused', conflicts };
     this.#replace(name, before, row);
@@ -287,11 +299,14 @@ export class Model {
   /** A new row as it would be stored; `serial` is the number that it would have. */
   rowOf(name: string, body: Body, serial: number): ModelRow {
     const { columns } = this.relation(name);
-    return Object.fromEntries(
-      columns.map((column) => {
-        const isGiven = column.type.kind !== 'serial' || body[column.name] !== undefined;
-        return [column.name, isGiven ? newValue(column, body[column.name]) : serial];
-      }),
+    return this.#computed(
+      name,
+      Object.fromEntries(
+        columns.map((column) => {
+          const isGiven = column.type.kind !== 'serial' || body[column.name] !== undefined;
+          return [column.name, isGiven ? newValue(column, body[column.name]) : serial];
+        }),
+      ),
     );
   }
 

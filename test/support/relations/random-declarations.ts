@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import type { ColumnData, RelationData, RelationsData } from '../../../src/config/schema/declaration.ts';
 import { readRelations } from '../../../src/config/schema/relations.ts';
 import type { Column, ColumnType, Relation } from '../../../src/relations/relation.ts';
+import { expressions } from './expressions.ts';
 import { columnTypes, jsonOf } from './random-columns.ts';
 
 /** A declaration as a user writes it, and as it is read. */
@@ -49,6 +50,7 @@ const relationParts = fc.record({
     keyTypes.map((type) => ({ composite: type })),
   ),
   columns: fc.array(plainColumn, { minLength: 1, maxLength: 4 }),
+  computed: fc.array(expressions(['c0', 'c1', 'c2', 'c3']), { maxLength: 4 }),
   references: fc.array(
     fc.record({
       to: fc.nat(),
@@ -86,7 +88,7 @@ const userColumns = fc
   );
 
 function relationOf(all: readonly Parts[], at: number, hasUsers: boolean): RelationData {
-  const { key, columns, references, isIndexed, changes } = all[at] as Parts;
+  const { key, columns, computed, references, isIndexed, changes } = all[at] as Parts;
   const name = NAMES[at] ?? '';
   const isComposite = (place: number) =>
     typeof all[place]?.key === 'object' && 'composite' in (all[place]?.key ?? {});
@@ -123,6 +125,7 @@ function relationOf(all: readonly Parts[], at: number, hasUsers: boolean): Relat
   const indexed = columns.flatMap(({ type }, n) => (type.kind === 'json' ? [] : [`c${n}`]));
   return {
     columns: declared,
+    computed: Object.fromEntries(computed.map((each, n) => [`e${n}`, each])),
     ...(typeof key === 'object' ? { key: isComposite(at) ? ['n', 'k'] : ['k'] } : {}),
     ...(isIndexed && indexed.length > 0 ? { indexes: [indexed] } : {}),
     changes,
@@ -140,7 +143,22 @@ function manyOf(all: readonly Parts[], at: number, hasUsers: boolean): NonNullab
   return Object.fromEntries(found);
 }
 
-function read(data: RelationsData): RandomDeclaration {
+/** The computed columns that a declaration can have, each with an index. */
+function withPossible(name: string, data: RelationData): RelationData {
+  const possible = Object.entries(data.computed ?? {}).filter(([column, expression]) => {
+    const problems: string[] = [];
+    const columns = Object.fromEntries(Object.entries(data.columns).filter(([each]) => /^c\d$/.test(each)));
+    readRelations({ value: { [name]: { columns, computed: { [column]: expression } } }, path: '' }, problems);
+    return problems.length === 0;
+  });
+  const indexes = [...(data.indexes ?? []), ...possible.slice(0, 1).map(([column]) => [column])];
+  return { ...data, computed: Object.fromEntries(possible), indexes };
+}
+
+function read(given: RelationsData): RandomDeclaration {
+  const data = Object.fromEntries(
+    Object.entries(given).map(([name, each]) => [name, name === 'users' ? each : withPossible(name, each)]),
+  );
   const problems: string[] = [];
   const relations = readRelations({ value: data, path: 'random: relations' }, problems);
   assert.deepEqual(problems, []);
@@ -192,7 +210,7 @@ export function bodies({
 }: Relation): fc.Arbitrary<Readonly<Record<string, unknown>>> {
   const made = new Set(references.flatMap((reference) => reference.columns));
   const members = columns
-    .filter(({ name, type }) => !made.has(name) && type.kind !== 'serial')
+    .filter(({ name, type, computed }) => !made.has(name) && type.kind !== 'serial' && computed === undefined)
     .map((column) => [column.name, memberOf(column, key.includes(column.name))] as const);
   const users = relation === 'users' ? USERS : {};
   return fc

@@ -64,6 +64,13 @@ export type {
   ReceivedDelivery,
   TransformedDelivery,
 } from './inbox/delivery.ts';
+export {
+  type BeforeHooks,
+  type CreateEvent,
+  type DeleteEvent,
+  refuse,
+  type UpdateEvent,
+} from './relations/hooks/hooks.ts';
 
 // Loaded on call: a configuration module imports this file only for `defineConfig`.
 

@@ -15,6 +15,8 @@ interface Reason {
   readonly pointer?: string;
   /** The query parameter. */
   readonly parameter?: string;
+  /** The code that a hook of a relation gives. */
+  readonly reason?: string;
 }
 
 /** The cause and further details of a problem. */

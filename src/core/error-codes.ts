@@ -133,6 +133,14 @@ const RELATION_CODES = {
     status: 403,
     text: 'A rule of the relation does not let the caller do this; leave out the columns that `errors` names, or ask for access.',
   },
+  HOOK_REFUSED: {
+    status: 409,
+    text: 'A hook of the relation refuses the row; `errors` says why, with the code of the hook as `reason`.',
+  },
+  HOOK_TIMEOUT: {
+    status: 503,
+    text: 'The hooks of a relation took too long, and nothing was stored; try again, or raise `before.timeout`.',
+  },
   TAKEN: {
     status: 409,
     text: 'Another row has the same values in the named columns, which must be unique; change them or that row.',

@@ -1,3 +1,5 @@
+import type { BeforeHooks } from './hooks/hooks.ts';
+
 /** A type of columns with its bounds. The declaration's defaults are filled in. */
 export type ColumnType =
   /** A number of the row, never used again. `open` also takes a given number. */
@@ -148,6 +150,8 @@ export interface Relation {
   readonly changes: boolean;
   /** Undefined if scopes alone say who may read and write. */
   readonly rules?: RelationRules | undefined;
+  /** Functions that run before writes to its rows. */
+  readonly before?: BeforeHooks | undefined;
 }
 
 /** Whether rules say who may do what with the rows of a relation, or with one of its columns. */

@@ -1,3 +1,5 @@
+import type { BeforeHooks } from '../../relations/hooks/hooks.ts';
+
 /** A JSON value. */
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [name: string]: Json };
 
@@ -117,6 +119,8 @@ export interface RelationData {
   >;
   /** Columns that the database computes from others of the row, by name. No client writes them. */
   readonly computed?: Readonly<Record<string, ExpressionData>>;
+  /** Functions that run before writes to the rows; in a module only. */
+  readonly before?: BeforeHooks;
   /** Whether changes are recorded. Default: true. */
   readonly changes?: boolean;
   /** Who may do what; an operation without a rule is refused. Default: scopes say who may read and write. */

@@ -49,6 +49,7 @@ const relationSchema = v.object(
     ),
     changes: v.optional(toggleField),
     computed: v.optional(v.unknown()),
+    before: v.optional(v.unknown()),
     rules: v.optional(v.unknown()),
   },
   'must be an object with columns',
@@ -58,7 +59,7 @@ const relationSchema = v.object(
 export const relationsSchema = v.record(
   v.string(),
   v.object({
-    ...relationSchema.entries,
+    ...v.omit(relationSchema, ['before']).entries,
     computed: v.optional(computedSchema),
     rules: v.optional(rulesSchema),
     columns: v.record(
@@ -73,7 +74,7 @@ export const relationsSchema = v.record(
 );
 
 /** What a declaration may say of a relation one day. */
-const LATER = ['existing', 'introspect', 'before'];
+const LATER = ['existing', 'introspect'];
 
 type RelationOptions = v.InferOutput<typeof relationSchema>;
 type ReferenceData = Extract<ReadColumn, { readonly kind: 'reference' }>;

@@ -9,6 +9,7 @@ import {
 import { defaultOf, indexedBytes, typeOf } from './columns.ts';
 import { readComputed } from './computed.ts';
 import { type Given, namedOf, pathTo } from './fields.ts';
+import { checkHooks, readHooks } from './hooks.ts';
 import { manyOf } from './many.ts';
 import { type Draft, type Field, keyOf, readDraft } from './relation-draft.ts';
 import { checkInverses, checkNames } from './relation-names.ts';
@@ -65,6 +66,7 @@ export function readRelations(given: Given, problems: string[]): readonly Relati
   }));
   if (problems.length > before) return [];
   checkRuleTrees(whole, ({ name }) => pathTo(given.path, name), problems);
+  checkHooks(whole, (name) => pathTo(given.path, name), problems);
   return problems.length > before ? [] : whole;
 }
 
@@ -92,6 +94,7 @@ class Resolver {
   relation(draft: Draft): Unlinked {
     const { name, path, options, fields } = draft;
     const columns = Array.from(fields.values(), (field) => this.#column(draft, field)).filter(isGiven);
+    const before = readHooks({ value: options.before, path: `${path}.before` }, this.#problems);
     const computed = readComputed(
       { value: options.computed, path: `${path}.computed` },
       columns,
@@ -121,6 +124,7 @@ class Resolver {
       indexes,
       references: Array.from(draft.references, ([each]) => this.#reference(draft, each)).filter(isGiven),
       changes: options.changes ?? true,
+      ...(before !== undefined && { before }),
       ...(options.rules !== undefined && {
         rules: readRules({ value: options.rules, path: `${path}.rules` }, this.#problems),
       }),

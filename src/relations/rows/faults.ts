@@ -6,7 +6,11 @@ export function listedFaults(
   faults: readonly RowFault[],
   max: number = MAX_FAULTS.listed,
 ): readonly RowFault[] {
-  return faults.slice(0, max).map(({ detail, pointer }) => ({ detail, pointer }));
+  return faults.slice(0, max).map(({ detail, pointer, reason }) => ({
+    detail,
+    pointer,
+    ...(reason !== undefined && { reason }),
+  }));
 }
 
 /** The code of the refusal of a row with faults. */
@@ -15,8 +19,10 @@ export function faultCode(faults: readonly RowFault[]): 'NOT_ALLOWED' | 'INVALID
 }
 
 /** The status of a refusal by a constraint or a rule. */
-export function conflictStatus(code: RowConflict['code']): 403 | 409 {
-  return code === 'NOT_ALLOWED' ? 403 : 409;
+export function conflictStatus(code: RowConflict['code']): 400 | 403 | 409 | 503 {
+  if (code === 'NOT_ALLOWED') return 403;
+  if (code === 'HOOK_TIMEOUT') return 503;
+  return code === 'INVALID_ROW' || code === 'LIMIT_EXCEEDED' ? 400 : 409;
 }
 
 /** The message of a refusal: its first faults, and how many more there are. */
@@ -32,6 +38,8 @@ export function toldFaults(faults: readonly RowFault[], max: number = MAX_FAULTS
 
 /** The faults of a conflict: one for each of its columns; `at` is the pointer of the row. */
 export function conflictFaults(conflict: RowConflict, at: string): readonly RowFault[] {
+  if ('faults' in conflict)
+    return conflict.faults.map((fault) => ({ ...fault, pointer: at + fault.pointer.replace(/^#/, '') }));
   if (conflict.code === 'REFERENCED') {
     const { by } = conflict;
     const whose = by === undefined ? 'of other relations' : `of ${by}`;

@@ -15,6 +15,7 @@ import {
   tooLargeRow,
 } from '../given-values.ts';
 import { withComputed } from '../hooks/computed.ts';
+import type { HookConflict } from '../hooks/hooks.ts';
 import type { ImportCheckpoint, ImportPosition } from '../import.ts';
 import type { Column, ColumnType, Relation, Value } from '../relation.ts';
 import type { RelationView, RowView } from '../rules/views.ts';
@@ -125,7 +126,8 @@ export type RowConflict =
   /** Rows of a relation refer to the row; the relation is undefined if that happens through other rows. */
   | { readonly code: 'REFERENCED'; readonly row: number; readonly by: string | undefined }
   /** A rule does not let the caller write the row, as it is or as it would be. */
-  | { readonly code: 'NOT_ALLOWED'; readonly row: number };
+  | { readonly code: 'NOT_ALLOWED'; readonly row: number }
+  | HookConflict;
 
 /** Constraints refuse a write; nothing was stored. */
 export class RowsRefusedError extends Error {
@@ -157,6 +159,8 @@ export interface RowFault {
   readonly pointer: string;
   /** Given if a rule refuses the value, whatever it is. */
   readonly code?: 'NOT_ALLOWED';
+  /** The code that a hook gives. */
+  readonly reason?: string;
 }
 
 /** The pointer of a row that is upserted, and what `RowFormat.readRow` takes. */

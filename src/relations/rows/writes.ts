@@ -48,7 +48,7 @@ export class EarlierValue {
 export type Given = Value | EarlierValue;
 
 /** A write of one row in a transaction of several. */
-export type RowWrite =
+export type RowWrite = (
   | { readonly is: 'create'; readonly relation: string; readonly row: readonly Given[] }
   | Upsert
   | {
@@ -70,7 +70,11 @@ export type RowWrite =
       readonly relation: string;
       readonly key: readonly Given[];
       readonly condition: WriteCondition | undefined;
-    };
+    }
+) & {
+  /** Whether the rules of the caller do not limit it: a hook has added it. */
+  readonly isUnruled?: boolean;
+};
 
 /** Creates a row, or changes the one that is there with the same values of a unique. */
 export interface Upsert {
@@ -119,6 +123,9 @@ export class WriteRefusedError extends Error {
   }
 }
 
+/** The writes that a client has asked for, among those of a transaction, and what each does. */
+export type ShownWrites = readonly { readonly write: number; readonly is: WriteOutcome['is'] }[];
+
 /** Several writes to the rows of all relations, in one transaction. */
 export interface RowTransactions {
   /**
@@ -127,7 +134,13 @@ export interface RowTransactions {
    */
   write(writes: readonly RowWrite[]): Promise<readonly WriteOutcome[]>;
   /** Does writes once per key: their outcomes are stored in the same commit. */
-  writeOnce(writes: readonly RowWrite[], key: IdempotencyKey): Promise<WritesOnceOutcome>;
+  writeOnce(
+    writes: readonly RowWrite[],
+    key: IdempotencyKey,
+    shown?: ShownWrites,
+  ): Promise<WritesOnceOutcome>;
+  /** The outcome of an earlier request with a key, if it kept which of its writes the client had asked for. */
+  kept(key: IdempotencyKey): Promise<WritesOnceOutcome | undefined>;
 }
 
 /** The columns of a unique or of the key by their names in any order; undefined if there is none of them. */

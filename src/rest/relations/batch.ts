@@ -12,8 +12,8 @@ import { StatementTimeError } from '../../core/errors.ts';
 import { preferences } from '../../core/negotiation.ts';
 import { didYouMean, quote } from '../../core/text.ts';
 import { codecOf } from '../../relations/codecs.ts';
-import { sizeOfRow } from '../../relations/given-values.ts';
-import type { ColumnType, Operation, Relation, Value } from '../../relations/relation.ts';
+import { assigned, sizeOfRow } from '../../relations/given-values.ts';
+import type { ColumnType, Operation, Value } from '../../relations/relation.ts';
 import { conflictFaults, conflictStatus, toldFaults } from '../../relations/rows/faults.ts';
 import {
   type RowFault,
@@ -42,6 +42,7 @@ import {
   tooLarge,
   tooManyResults,
   type WriteHead,
+  withEarlier,
 } from './row-requests.ts';
 
 interface BatchOptions extends Guards, RowAccess {
@@ -266,7 +267,9 @@ class Batch {
     for (const [name, value] of earlier) {
       const column = relation.columns[format.indexOf(name)];
       const detail = column && view?.unwritable(column, false);
+      const computed = column?.computed && assigned(column);
       if (detail !== undefined) faults.push({ detail, pointer: `#/${name}`, code: 'NOT_ALLOWED' });
+      if (computed !== undefined) faults.push({ detail: computed, pointer: `#/${name}` });
       if (!relation.key.includes(name)) patch.set(format.indexOf(name), value);
       else
         faults.push({
@@ -468,25 +471,20 @@ function known(key: readonly Given[]): readonly Value[] {
   return key.map((value) => (value instanceof EarlierValue ? null : value));
 }
 
-function withEarlier(
-  relation: Relation,
-  row: readonly Given[],
-  earlier: ReadonlyMap<string, Given>,
-): readonly Given[] {
-  return row.map((value, i) => earlier.get(relation.columns[i]?.name ?? '') ?? value);
-}
-
 /** What a write says about a column of its row; undefined if only the transaction knows its value. */
 function knownValue(write: RowWrite, format: RowFormat, column: number): Given | undefined {
-  const { columns, key } = format.relation;
+  const { columns, key, before } = format.relation;
   const name = columns[column]?.name ?? '';
+  // What the database computes, or a hook may replace, is known once it is stored.
+  if (columns[column]?.computed !== undefined) return undefined;
   switch (write.is) {
     case 'change':
-      return key.includes(name) ? write.key[key.indexOf(name)] : write.patch.get(column);
+      if (key.includes(name)) return write.key[key.indexOf(name)];
+      return before === undefined ? write.patch.get(column) : undefined;
     case 'create':
     case 'put': {
       const isAssigned = columns[column]?.type.kind === 'serial' && write.row[column] === null;
-      return isAssigned ? undefined : write.row[column];
+      return isAssigned || before !== undefined ? undefined : write.row[column];
     }
     default:
       return undefined;

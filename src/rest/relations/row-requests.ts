@@ -13,6 +13,7 @@ import { faultCode, listedFaults, toldFaults } from '../../relations/rows/faults
 import { readRowList } from '../../relations/rows/row-lists.ts';
 import type { RowFault, RowFormat, RowKey, RowValues } from '../../relations/rows/rows.ts';
 import {
+  type Given,
   type PutColumns,
   type PutRule,
   type Upsert,
@@ -287,4 +288,13 @@ function maxAffected(head: Pick<WriteHead, 'headers'>): number {
   }
   if (Number(given) <= MAX_AFFECTED) return Number(given);
   throw new HttpProblem(400, 'LIMIT_EXCEEDED', `Prefer: max-affected takes at most ${MAX_AFFECTED}`);
+}
+
+/** A row with values that stand for those of earlier writes. */
+export function withEarlier(
+  relation: Relation,
+  row: readonly Given[],
+  earlier: ReadonlyMap<string, Given>,
+): readonly Given[] {
+  return row.map((value, i) => earlier.get(relation.columns[i]?.name ?? '') ?? value);
 }

@@ -24,6 +24,7 @@ import type { RowView } from '../../relations/rules/views.ts';
 import type { RowAggregates } from '../../relations/selections/aggregates.ts';
 import type { IdempotencyKey, WriteCondition } from '../../relations/user.ts';
 import type { DatabaseUserStore } from '../../relations/user-stores.ts';
+import { hookedStores } from '../hooks/hooked-rows.ts';
 import { storedKey } from '../inbox-sql.ts';
 import type { UserIndexOptions } from '../list-sql.ts';
 import { notAllowed } from '../rules/rule-refusals.ts';
@@ -52,7 +53,7 @@ export function rowStores(relations: readonly Relation[], engine: RowEngine): Ro
   for (const relation of relations) {
     all.set(relation.name, new RelationRows(relation, engine, transactions, byName, all));
   }
-  return all;
+  return relations.some(({ before }) => before !== undefined) ? hookedStores(all, engine) : all;
 }
 
 /** Relations in which users have the indexes of an installation, besides those of the declaration. */

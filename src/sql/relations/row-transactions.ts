@@ -6,12 +6,14 @@ import {
   type RowTransactions,
   type RowWrite,
   replacedIn,
+  type ShownWrites,
   type WriteOutcome,
   WriteRefusedError,
   type WritesOnceOutcome,
 } from '../../relations/rows/writes.ts';
 import type { RowView } from '../../relations/rules/views.ts';
 import type { IdempotencyKey } from '../../relations/user.ts';
+import { readKept, type ShownWrite, shownText } from '../hooks/kept-outcomes.ts';
 import { storedKey } from '../inbox-sql.ts';
 import { notAllowed, type ReadRows, ruleRefusal } from '../rules/rule-refusals.ts';
 import {
@@ -90,22 +92,62 @@ export class RowUnits implements RowTransactions {
     });
   }
 
-  writeOnce(writes: readonly RowWrite[], { key, ...given }: IdempotencyKey): Promise<WritesOnceOutcome> {
+  async kept(key: IdempotencyKey): Promise<WritesOnceOutcome | undefined> {
+    const [[found] = []] = await this.#engine.unit([this.#find(key, Date.now())]);
+    return found && this.#keptOutcome(found, key, undefined);
+  }
+
+  /** Finds the outcome that is kept for a key. */
+  #find({ key }: Pick<IdempotencyKey, 'key'>, now: number): UnitStep {
+    const { dialect } = this.#engine;
+    const text = `SELECT fingerprint, version FROM idempotency_keys WHERE key = ${dialect.parameter(1, 'text')} AND user_id > 0 AND expires_at > ${dialect.parameter(2, 'bigint')}`;
+    return { text, values: [storedKey(key), now], stops: 'found' };
+  }
+
+  #keptOutcome(
+    [text, version]: readonly unknown[],
+    { fingerprint }: Pick<IdempotencyKey, 'fingerprint'>,
+    plan: Plan | undefined,
+  ): WritesOnceOutcome {
+    const { results = [], shown } = readKept(String(text), fingerprint) ?? {};
+    if (shown !== undefined) {
+      const outcomes = shown.map(([is, relation, step]): WriteOutcome => {
+        const stored = results[step]?.[0];
+        if (is === 'removed' || stored === undefined) return { is: 'removed' };
+        return { is, row: this.#relation(relation).sql.row(stored) };
+      });
+      return { is: 'created', outcomes };
+    }
+    if (plan === undefined || results.length === 0) return { is: 'reused' };
+    return { is: 'created', outcomes: outcomesOf(plan, results, Number(version)) };
+  }
+
+  writeOnce(
+    writes: readonly RowWrite[],
+    { key, ...given }: IdempotencyKey,
+    shown?: ShownWrites,
+  ): Promise<WritesOnceOutcome> {
     const { claimKey, expireKeys } = USER_QUERIES;
     const { dialect } = this.#engine;
     const stored = storedKey(key);
     const isKey = `key = ${dialect.parameter(1, 'text')}`;
-    const find = `SELECT fingerprint, version FROM idempotency_keys WHERE ${isKey} AND user_id > 0 AND expires_at > ${dialect.parameter(2, 'bigint')}`;
     const claim = `${this.#engine.textOf(claimKey)} RETURNING 1`;
     const keep = `UPDATE idempotency_keys SET user_id = 1, fingerprint = fingerprint || ' ' || ${dialect.parameter(2, 'text')} WHERE ${isKey}`;
     const begins = 2;
     return this.#explained(writes, begins, async (version): Promise<WritesOnceOutcome> => {
       const plan = this.#plan(writes, begins, version);
       const results = await this.#engine.unit([
-        { text: find, values: [stored, version], stops: 'found' },
+        this.#find({ key }, version),
         {
           text: claim,
-          values: [stored, given.fingerprint, version, version + given.keptFor],
+          values: [
+            stored,
+            [given.fingerprint, ...(shown === undefined ? [] : [shownText(shownSteps(plan, shown))])].join(
+              ' ',
+            ),
+            version,
+            version + given.keptFor,
+          ],
           stops: 'none',
         },
         ...plan.steps,
@@ -115,17 +157,12 @@ export class RowUnits implements RowTransactions {
       const [kept] = results[0] ?? [];
       if (kept === undefined) {
         const isClaimed = (results[1] ?? []).length > 0;
-        return isClaimed
-          ? { is: 'created', outcomes: outcomesOf(plan, results, version) }
-          : { is: 'running' };
+        if (!isClaimed) return { is: 'running' };
+        const outcomes = outcomesOf(plan, results, version);
+        const own = shown?.map(({ write }) => outcomes[write] as WriteOutcome);
+        return { is: 'created', outcomes: own ?? outcomes };
       }
-      // The digest has no space, and the results follow it.
-      const text = String(kept[0]);
-      const end = text.indexOf(' ');
-      // A create without rules keeps no results.
-      const isKept = text[end + 1] === '[';
-      if (!isKept || text.slice(0, end) !== given.fingerprint) return { is: 'reused' };
-      return { is: 'created', outcomes: outcomesOf(plan, readResults(text.slice(end + 1)), Number(kept[1])) };
+      return this.#keptOutcome(kept, given, plan);
     });
   }
 
@@ -135,7 +172,9 @@ export class RowUnits implements RowTransactions {
     const planned: PlannedWrite[] = [];
     for (const [nth, write] of writes.entries()) {
       const { sql } = this.#relation(write.relation);
-      const rules = ruledWrite(this.#view, sql, write, (name) => this.#all.get(name)?.relation);
+      const rules = write.isUnruled
+        ? undefined
+        : ruledWrite(this.#view, sql, write, (name) => this.#all.get(name)?.relation);
       const first = offset + steps.length;
       const own: readonly PlannedStep[] = this.#statements(sql, write, { version, nth, rules });
       const after = rules && afterWrite(sql, write, rules, { nth, version });
@@ -383,6 +422,13 @@ export class RowUnits implements RowTransactions {
   }
 }
 
+function shownSteps({ writes }: Plan, shown: ShownWrites): readonly ShownWrite[] {
+  return shown.map(({ write, is }) => {
+    const { write: own, main } = writes[write] as PlannedWrite;
+    return [is, own.relation, main];
+  });
+}
+
 /** The values of a statement, with the places of those that earlier writes store. */
 function valuesOf(planned: readonly PlannedWrite[], { values }: BoundText): UnitStep['values'] {
   return values.map((value) => {
@@ -437,12 +483,4 @@ function outcomesOf({ writes }: Plan, results: readonly Rows[], version: number)
     if (main === first) return { is: row.version === version ? 'created' : 'changed', row };
     return { is: (results[first] ?? []).length > 0 ? 'created' : 'found', row };
   });
-}
-
-/** Reads what `keptResults` wrote. */
-function readResults(text: string): readonly Rows[] {
-  return JSON.parse(text, (_, value: unknown) => {
-    const { hex } = Object(value) as { readonly hex?: unknown };
-    return typeof hex === 'string' && typeof value === 'object' ? Buffer.from(hex, 'hex') : value;
-  }) as readonly Rows[];
 }

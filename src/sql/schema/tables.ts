@@ -457,8 +457,8 @@ function indexesOf(
 /** A number of 32 bits that tells declarations apart. */
 export function fingerprintOf(relations: readonly Relation[]): number {
   const sorted = relations.toSorted((a, b) => (a.name < b.name ? -1 : 1));
-  const text = JSON.stringify(sorted, (_, value: unknown) =>
-    typeof value === 'bigint' ? `${value}n` : value,
+  const text = JSON.stringify(sorted, (name, value: unknown) =>
+    typeof value === 'bigint' ? `${value}n` : name === 'before' ? undefined : value,
   );
   return createHash('sha256').update(text).digest().readInt32BE();
 }

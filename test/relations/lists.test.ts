@@ -3,6 +3,7 @@ import { describe, test } from 'node:test';
 import { inFull } from '../support/proof-settings.ts';
 import { type RelationDoor, relationDoors } from '../support/relations/relation-door.ts';
 import { column, LIBRARY, relation, SPECIMENS } from '../support/relations/relations.ts';
+import { declared } from '../support/relations/ruled-door.ts';
 
 interface Book {
   readonly id: number;
@@ -311,6 +312,41 @@ for (const [engine, open] of Object.entries(relationDoors)) {
         const expected = bodies.slice(0, 60).map(({ body }) => body);
         assert.deepEqual(seen, sort === 'id' ? expected : expected.toReversed());
       }
+    });
+
+    test('a row of a many-to-many without its other row counts in no quantifier', async () => {
+      const to = (relation: string, nullable = false) => ({ type: 'reference', to: relation, nullable });
+      await using door = await open(
+        declared({
+          books: {
+            columns: { title: { type: 'text', max: 9 } },
+            many: { tags: { through: 'labels', from: 'book', to: 'tag' } },
+          },
+          tags: { columns: { name: { type: 'text', max: 9 } } },
+          labels: { columns: { book: to('books'), tag: to('tags', true) } },
+        }),
+      );
+      await door.send('POST', '/books', [
+        { title: 'none' },
+        { title: 'null' },
+        { title: 'both' },
+        { title: 'other' },
+      ]);
+      await door.send('POST', '/tags', [{ name: 'a' }, { name: 'b' }]);
+      const rows = [
+        [2, null],
+        [3, null],
+        [3, 1],
+        [4, 2],
+      ].map(([book_id, tag_id]) => ({ book_id, tag_id }));
+      await door.send('POST', '/labels', rows);
+      const found = async (tags: unknown) => {
+        const { body } = await door.get(`/books?where=${encodeURIComponent(JSON.stringify({ tags }))}`);
+        return body.map(({ title }: { readonly title: string }) => title);
+      };
+      assert.deepEqual(await found({ every: { name: 'a' } }), ['none', 'null', 'both']);
+      assert.deepEqual(await found({ some: {} }), ['both', 'other']);
+      assert.deepEqual(await found({ none: {} }), ['none', 'null']);
     });
 
     test('a cursor is good for its list only', async () => {

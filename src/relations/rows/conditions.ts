@@ -143,8 +143,17 @@ function crossingOf(relations: Relations, from: Relation, name: string): Crossin
 
 /** The condition that rows behind a crossing meet one. */
 function across({ first, second }: Crossing, is: 'some' | 'none' | 'every', condition: Condition): Condition {
-  const inside: Condition = second === undefined ? condition : { is: 'some', ...second, condition };
-  return { is, ...first, condition: inside };
+  if (second === undefined) return { is, ...first, condition };
+  const inside: Condition = { is: 'some', ...second, condition };
+  const nulls = is === 'every' ? unconnected({ through: first, target: second }) : [];
+  return { is, ...first, condition: nulls.length === 0 ? inside : { is: 'or', all: [...nulls, inside] } };
+}
+
+/** The conditions by which a row connects nothing, because its reference is null: it does not count among all. */
+export function unconnected({ through, target }: ManyTarget): readonly Extract<Condition, { is: 'null' }>[] {
+  return through.relation.columns
+    .filter(({ name, nullable }) => nullable && target.on.some(([own]) => own === name))
+    .map((column) => ({ is: 'null', column, isNull: true }));
 }
 
 /** Reads conditions on a relation from a tree of JSON or from parameters. */

@@ -10,6 +10,7 @@ import {
   namesOf,
   type Relations,
   targetOf,
+  unconnected,
 } from '../rows/conditions.ts';
 
 type Leaf = Extract<Condition, { readonly column: Column }>;
@@ -127,14 +128,14 @@ export class RuleTreeReader {
     if (entries.length === 0 || !entries.every(isQuantified))
       return this.#wrong(`needs {"some": {...}}, "none" or "every" for "${name}", which may be several rows`);
     return joined(
-      entries.map(([quantifier, tree]) => ({
-        is: quantifier as (typeof QUANTIFIERS)[number],
-        ...target,
-        condition:
-          many === undefined
-            ? this.#tree(within, tree)
-            : { is: 'some', ...many.target, condition: this.#tree(within, tree) },
-      })),
+      entries.map(([quantifier, tree]) => {
+        const is = quantifier as (typeof QUANTIFIERS)[number];
+        const inside = this.#tree(within, tree);
+        if (many === undefined) return { is, ...target, condition: inside };
+        const some: RuleCondition = { is: 'some', ...many.target, condition: inside };
+        const nulls = is === 'every' ? unconnected(many) : [];
+        return { is, ...target, condition: nulls.length === 0 ? some : { is: 'or', all: [...nulls, some] } };
+      }),
     );
   }
 

@@ -692,8 +692,8 @@ export const SABOTAGES: readonly Sabotage[] = [
     promise: 'If-Match compares strongly',
     change: 'a weak tag matches',
     file: 'src/rest/messages.ts',
-    from: '/^"(0|[1-9]\\d{0,15})"$/',
-    to: '/^(?:W\\/)?"(0|[1-9]\\d{0,15})"$/',
+    from: '/^"(0|[1-9]\\d{0,15})(\\..*)?"$/',
+    to: '/^(?:W\\/)?"(0|[1-9]\\d{0,15})(\\..*)?"$/',
     test: 'test/rest/conditions.test.ts',
   },
   {

@@ -32,6 +32,12 @@ const sharedBy = (sql: Dialect) => ({
   state: usersState(sql),
 });
 
+/**
+ * Maximum number of characters of a text that the index looks for; what follows them is compared. The index takes time
+ * for each part of a text at each place of it in each user: seconds for a character that repeats hundreds of times.
+ */
+const MAX_PHRASE = 32;
+
 export const sqliteLists: ListDialect = {
   ...sharedBy(SQLITE),
   placeholder: (nth) => `?${nth}`,
@@ -39,9 +45,13 @@ export const sqliteLists: ListDialect = {
   contains: (fields, text, bind) =>
     `(${fields.map((field) => `instr(lower(${field}), ${bind(text)}) > 0`).join(' OR ')})`,
   containing(fields, text, bind, bounds) {
-    const phrase = `"${text.replaceAll('"', '""')}"`;
+    const start = Array.from(text).slice(0, MAX_PHRASE).join('');
+    const phrase = `"${start.replaceAll('"', '""')}"`;
     const query = fields.length === 1 ? `${fields[0]} : ${phrase}` : phrase;
-    return `id IN (SELECT rowid AS id FROM users_text WHERE users_text MATCH ${bind(query)}${bounds()})`;
+    const matches = `users_text MATCH ${bind(query)}`;
+    const whole = (field: TextField) => `instr(users_text.${field}, ${bind(text)}) > 0`;
+    const rest = start.length === text.length ? '' : ` AND (${fields.map(whole).join(' OR ')})`;
+    return `id IN (SELECT rowid AS id FROM users_text WHERE ${matches}${rest}${bounds()})`;
   },
   json: (fields) => `json_object(${fields.map((field) => `'${field}', ${field}`).join(', ')})`,
 };

@@ -137,6 +137,21 @@ for (const [engine, open] of Object.entries(restDoors)) {
         assert.deepEqual(await found('q=robert'), []);
         assert.deepEqual(await found('name:contains=bob'), [9]);
       });
+
+      test('a long text is found as a whole, whatever it begins with', async () => {
+        const start = 'Ab\u{1f98a}"'.repeat(20);
+        const ids: number[] = [];
+        for (const end of ['one', 'two']) {
+          ids.push(await door.create(`${start}${end}`, `${'x'.repeat(60)}${end}@example.com`));
+        }
+        const found = async (filter: string) => idsOf(await door.get(`/users?${filter}`));
+        const long = encodeURIComponent(start.toUpperCase());
+        assert.deepEqual(await found(`name:contains=${long}`), ids);
+        assert.deepEqual(await found(`name:contains=${long}two&sort=-name`), ids.slice(1));
+        assert.deepEqual(await found(`name:contains=${long}three`), []);
+        assert.deepEqual(await found(`q=${'X'.repeat(40)}ONE`), ids.slice(0, 1));
+        assert.deepEqual(await found(`q=${long}one&limit=1`), ids.slice(0, 1));
+      });
     });
   }
 

@@ -80,7 +80,8 @@ export function movedWith(relations: readonly Relation[]): readonly MovedTable[]
 function tableOf({ table, key, columns, references }: Relation): MovedTable {
   const [ofKey, others] = [true, false].map((is) =>
     columns
-      .filter(({ name }) => key.includes(name) === is)
+      // The target computes what the source has computed.
+      .filter(({ name, computed }) => computed === undefined && key.includes(name) === is)
       .toSorted((a, b) => key.indexOf(a.name) - key.indexOf(b.name)),
   );
   const isNumbered =

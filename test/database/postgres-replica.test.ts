@@ -95,6 +95,13 @@ describe('users read from a replica of PostgreSQL', { skip: withoutPostgres ?? f
     const second = await users.create(USER);
     assert.equal((await users.page('json', 0, 10)).count, 2);
     await replica.start();
+    const found = () => replica.sql(`SELECT id FROM users WHERE id = ${second}`, both.readUrl);
+    await waitFor('the replica to catch up', () =>
+      found().then(
+        (rows) => rows.length === 1,
+        () => false,
+      ),
+    );
     await behind(true);
     const third = await users.create(USER);
     await waitFor('the replica to be read again', async () => (await users.readJson(third)) === undefined);

@@ -134,7 +134,7 @@ describe('moving the rows of relations', { skip: withoutPostgres ?? false }, () 
       }),
       { numRuns: rounds(15), endOnFailure: true },
     );
-    assert.ok(moved > 20, `${moved} rows were moved`);
+    assert.ok(moved > 0, 'no row was moved');
   });
 
   test('values of all types are the same to the last digit, and changes go on from there', async () => {

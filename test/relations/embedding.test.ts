@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { type RelationDoor, relationDoors } from '../support/relations/relation-door.ts';
+import { declared } from '../support/relations/ruled-door.ts';
 import { SHOP_ROWS, shop } from '../support/relations/shop.ts';
 
 const encoded = (query: Readonly<Record<string, string>>) => new URLSearchParams(query).toString();
@@ -12,6 +13,54 @@ async function fill(door: RelationDoor): Promise<void> {
   }
 }
 
+/** Values that an engine may write in another way than a codec, by column. */
+const VALUES: Readonly<Record<string, readonly unknown[]>> = {
+  ratio: [
+    1e-7,
+    1e21,
+    5e-324,
+    0.1 + 0.2,
+    2 / 3,
+    1.7976931348623157e308,
+    1e20,
+    2 ** 53,
+    1e15,
+    -1.5e-10,
+    0,
+    null,
+  ],
+  amount: ['0.05', '-0.05', '-12.30', '999999999999999.99', '0.00', null],
+  big: ['9223372036854775807', '-9223372036854775808', '0', null],
+  whole: [-9007199254740991, 9007199254740991, 0, null],
+  text: ['\u0001\u001f\u007f\b\t', '"\\/', '\u2028\u2029\u{1f98a}é', '', '</script>', null],
+  flag: [true, false, null],
+  day: ['0001-01-01', '9999-12-31', '1969-12-31', null],
+  at: ['0001-01-01T00:00:00.001Z', '9999-12-31T23:59:59.999Z', '1969-12-31T23:59:59.999Z', null],
+  token: ['00000000-0000-4000-8000-00000000000a', null],
+  data: [{ b: [1.5, 'x'], a: null }, [], 'text', 1e21, null],
+  raw: ['', 'AP+A', null],
+};
+
+const TYPED = {
+  owners: { columns: { name: { type: 'text', max: 9 } } },
+  things: {
+    columns: {
+      ratio: { type: 'number', nullable: true },
+      amount: { type: 'decimal', precision: 17, scale: 2, nullable: true },
+      big: { type: 'bigint', nullable: true },
+      whole: { type: 'integer', nullable: true },
+      text: { type: 'text', max: 99, nullable: true },
+      flag: { type: 'boolean', nullable: true },
+      day: { type: 'date', nullable: true },
+      at: { type: 'timestamp', nullable: true },
+      token: { type: 'uuid', nullable: true },
+      data: { type: 'json', maxBytes: 99, nullable: true },
+      raw: { type: 'bytes', max: 9, nullable: true },
+      owner: { type: 'reference', to: 'owners' },
+    },
+  },
+};
+
 for (const [engine, open] of Object.entries(relationDoors)) {
   describe(`embedded rows over REST, on ${engine}`, () => {
     const opened = async () => {
@@ -19,6 +68,23 @@ for (const [engine, open] of Object.entries(relationDoors)) {
       await fill(door);
       return door;
     };
+
+    test('values of all types have the bytes that they have in their own list', async () => {
+      await using door = await open(declared(TYPED));
+      await door.send('POST', '/owners', { name: 'x' });
+      const rows = Object.entries(VALUES).flatMap(([name, values]) =>
+        values.map((value) => ({ [name]: value, owner_id: 1 })),
+      );
+      const { status, text } = await door.send('POST', '/things', rows);
+      assert.equal(status, 201, text);
+      for (const column of Object.keys(VALUES)) {
+        const own = (await door.get(`/things?fields=${column}&limit=${rows.length}`)).text;
+        for (const limit of ['', `&embed.things.limit=${rows.length}`]) {
+          const { text: embedded } = await door.get(`/owners?fields=things(${column})${limit}`);
+          assert.equal(embedded, `[{"things":${own}}]`, `${column}${limit}`);
+        }
+      }
+    });
 
     test('a page, a row and their tags show rows of other relations', async () => {
       await using door = await opened();

@@ -21,7 +21,7 @@ export interface SelectedRows {
   readonly maxBytes: number;
   /** The expression of the size of the columns that may be large. */
   readonly bytes: string;
-  /** The expression of a row's JSON, and the columns in it; undefined if it has rows of other relations. */
+  /** The expression of a row's JSON, and the columns in it; undefined if the engine cannot write it. */
   readonly whole: { readonly text: string; readonly columns: readonly string[] } | undefined;
 }
 
@@ -130,7 +130,9 @@ export class SelectionSql {
       }
     }
     flush();
-    const isLeaf = members.every(({ is }) => is !== 'rows');
+    // Each engine writes doubles in its own way.
+    const isWritten =
+      members.every(({ is }) => is !== 'rows') && shown.every(({ type }) => type.kind !== 'number');
     const wide = shown.filter(({ type }) => maxBytesOf(type) > SMALL);
     return {
       selected,
@@ -140,7 +142,7 @@ export class SelectionSql {
       bytes:
         wide.map((column) => this.#dialect.size(`${ROW}.${name(column.name)}`, column.type)).join(' + ') ||
         '0',
-      whole: isLeaf
+      whole: isWritten
         ? { text: this.#dialect.joined([`'{'`, ...parts, `'}'`]), columns: [...columns] }
         : undefined,
     };

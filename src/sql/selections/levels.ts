@@ -39,7 +39,7 @@ export interface Level {
   /** Whether rows may be so large that not all may be read. */
   readonly isWide: boolean;
   readonly pieces: readonly Piece[];
-  /** The same rows grouped by the statement; undefined if a row has others, or one of them may be large. */
+  /** The same rows grouped by the statement; undefined if the engine cannot write them, or they may be large. */
   readonly groups: Groups | undefined;
 }
 

@@ -17,12 +17,11 @@ import {
   type RowFault,
   RowFormat,
   type RowKey,
-  type RowOutcome,
   type RowStore,
   type RowStores,
   TooManyRowsError,
 } from '../relations/rows/rows.ts';
-import type { RowWrite, StoredRow, UpsertRule, WriteOutcome } from '../relations/rows/writes.ts';
+import type { RowOutcome, RowWrite, StoredRow, UpsertRule, WriteOutcome } from '../relations/rows/writes.ts';
 import { hasNested, NestedCreates } from '../relations/selections/nested-creates.ts';
 import { askedImport, type ImportLimits, importer } from './bulk.ts';
 import { askedExport } from './lists.ts';

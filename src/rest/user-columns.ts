@@ -13,13 +13,13 @@ import { conflictFaults, listedFaults, toldFaults } from '../relations/rows/faul
 import {
   type RowFault,
   RowFormat,
-  type RowOutcome,
   type RowPatch,
   type RowStore,
   RowsRefusedError,
   type RowValues,
 } from '../relations/rows/rows.ts';
 import { userRowImports } from '../relations/rows/user-imports.ts';
+import type { RowOutcome } from '../relations/rows/writes.ts';
 import { columnsOfRow } from '../relations/selections/read-selection.ts';
 import { emailTaken, type NewUser, readUserId, userProblems } from '../relations/user.ts';
 import type { DatabaseUserStore } from '../relations/user-stores.ts';

@@ -24,22 +24,21 @@ import type { IdempotencyKey, WriteCondition } from '../user.ts';
 import type { Condition } from './conditions.ts';
 import type { RowExports } from './row-exports.ts';
 import type { RowLists } from './row-lists.ts';
-import type { PutColumns, PutRule, RowTransactions, StoredRow, Upsert, UpsertRule } from './writes.ts';
+import type {
+  PutColumns,
+  PutRule,
+  RowOutcome,
+  RowTransactions,
+  StoredRow,
+  Upsert,
+  UpsertRule,
+} from './writes.ts';
 
 /** The values of a row, in the order of the relation's columns; a serial that the engine assigns is null. */
 export type RowValues = readonly Value[];
 
 /** The values of a key, in the order of the relation's key. */
 export type RowKey = readonly Value[];
-
-/** The outcome of a write to one row. */
-export type RowOutcome =
-  | { readonly is: 'changed'; readonly row: StoredRow }
-  | { readonly is: 'created'; readonly row: StoredRow }
-  | { readonly is: 'removed' }
-  /** The row does not meet the condition; nothing was written. */
-  | { readonly is: 'refused' }
-  | { readonly is: 'missing' };
 
 /** The outcome of a create with an idempotency key. */
 export type CreateOnceOutcome =

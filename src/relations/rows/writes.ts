@@ -155,3 +155,30 @@ export interface UpsertRule {
   readonly on: readonly string[];
   readonly resolution: 'merge' | 'ignore';
 }
+
+/** The outcome of a write to one row. */
+export type RowOutcome =
+  | { readonly is: 'changed'; readonly row: StoredRow }
+  | { readonly is: 'created'; readonly row: StoredRow }
+  | { readonly is: 'removed' }
+  /** The row does not meet the condition; nothing was written. */
+  | { readonly is: 'refused' }
+  | { readonly is: 'missing' };
+
+/** Does one write in a transaction of its own. */
+export async function writeOne(
+  transactions: Pick<RowTransactions, 'write'>,
+  write: RowWrite,
+): Promise<RowOutcome> {
+  try {
+    const [outcome] = await transactions.write([write]);
+    if (outcome?.is === 'created' || outcome?.is === 'changed') return { is: outcome.is, row: outcome.row };
+    if (outcome?.is !== 'removed') throw new Error('a write returned no row');
+    return { is: 'removed' };
+  } catch (error) {
+    if (!(error instanceof WriteRefusedError)) throw error;
+    const { reason } = error;
+    if (reason === 'unfit' || reason === 'large') throw error;
+    return { is: reason };
+  }
+}

@@ -11,7 +11,6 @@ import {
   type ImportRule,
   type RowConflict,
   type RowKey,
-  type RowOutcome,
   type RowPatch,
   type RowStore,
   type RowStores,
@@ -22,9 +21,11 @@ import {
 import {
   type PutColumns,
   type PutRule,
+  type RowOutcome,
   type RowWrite,
   type StoredRow,
   WriteRefusedError,
+  writeOne,
 } from '../../relations/rows/writes.ts';
 import type { RowView } from '../../relations/rules/views.ts';
 import type { RowAggregates } from '../../relations/selections/aggregates.ts';
@@ -147,31 +148,17 @@ class HookedRows implements RowStore {
 
   change(key: RowKey, patch: RowPatch, condition: WriteCondition | undefined): Promise<RowOutcome> {
     if (!isHooked(this.relation, 'change')) return this.#rows.change(key, patch, condition);
-    return this.#write({ is: 'change', relation: this.relation.name, key, patch, condition });
+    return writeOne(this.transactions, { is: 'change', relation: this.relation.name, key, patch, condition });
   }
 
   put(row: RowValues, rule: PutRule, columns: PutColumns = {}): Promise<RowOutcome> {
     if (!isHooked(this.relation, 'put')) return this.#rows.put(row, rule, columns);
-    return this.#write({ is: 'put', relation: this.relation.name, row, rule, ...columns });
+    return writeOne(this.transactions, { is: 'put', relation: this.relation.name, row, rule, ...columns });
   }
 
   remove(key: RowKey, condition: WriteCondition | undefined): Promise<RowOutcome> {
     if (!isHooked(this.relation, 'remove')) return this.#rows.remove(key, condition);
-    return this.#write({ is: 'remove', relation: this.relation.name, key, condition });
-  }
-
-  async #write(write: RowWrite): Promise<RowOutcome> {
-    try {
-      const [outcome] = await this.transactions.write([write]);
-      if (outcome?.is === 'created' || outcome?.is === 'changed') return { is: outcome.is, row: outcome.row };
-      if (outcome?.is !== 'removed') throw new Error('a write returned no row');
-      return { is: 'removed' };
-    } catch (error) {
-      if (!(error instanceof WriteRefusedError)) throw error;
-      const { reason } = error;
-      if (reason === 'unfit' || reason === 'large') throw error;
-      return { is: reason };
-    }
+    return writeOne(this.transactions, { is: 'remove', relation: this.relation.name, key, condition });
   }
 
   /** Calls the hook for each row that matches, and removes all of them in one transaction. */
@@ -249,6 +236,7 @@ class HookedRows implements RowStore {
       conflicts: [...conflicts, ...stored.conflicts.map((each) => ({ ...each, row: kept[each.row] ?? 0 }))],
     };
   }
+
   /** A row of an import as its hook wants it, or why it is refused. */
   async #imported(
     row: RowValues,

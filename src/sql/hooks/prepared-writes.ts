@@ -51,6 +51,11 @@ export interface PreparedWrite {
   readonly saw: 'row' | readonly string[] | undefined;
 }
 
+/** Where a write comes from. */
+type Origin = Pick<PreparedWrite, 'id' | 'origin' | 'isAdded'>;
+/** What becomes of it. */
+type Prepared = Pick<PreparedWrite, 'write' | 'is' | 'saw'>;
+
 /** Runs the hooks of writes, each with what it adds: in front of deletions, and behind other writes. */
 export class WritePreparation {
   readonly #all: (relation: string) => HookedRelation;
@@ -90,10 +95,7 @@ export class WritePreparation {
     return found.flat();
   }
 
-  async #expand(
-    write: RowWrite,
-    of: Pick<PreparedWrite, 'id' | 'origin' | 'isAdded'>,
-  ): Promise<readonly PreparedWrite[]> {
+  async #expand(write: RowWrite, of: Origin): Promise<readonly PreparedWrite[]> {
     const hooked = this.#all(write.relation);
     if (!isHooked(hooked.relation, write.is)) return [{ ...of, write, is: isOf(write), saw: undefined }];
     const adding = new Adding(this.#all, { id: of.id, format: hooked.format }, () => this.#takeId(of.origin));
@@ -119,12 +121,7 @@ export class WritePreparation {
     return this.#nextId++;
   }
 
-  async #prepared(
-    write: RowWrite,
-    hooked: HookedRelation,
-    of: Pick<PreparedWrite, 'id' | 'origin' | 'isAdded'>,
-    adding: Adding,
-  ): Promise<Pick<PreparedWrite, 'write' | 'is' | 'saw'>> {
+  async #prepared(write: RowWrite, hooked: HookedRelation, of: Origin, adding: Adding): Promise<Prepared> {
     const { format, relation } = hooked;
     if (write.is === 'create') {
       this.#target(
@@ -198,9 +195,9 @@ export class WritePreparation {
     write: Exclude<RowWrite, { readonly is: 'create' }>,
     hooked: HookedRelation,
     by: readonly string[],
-    of: Pick<PreparedWrite, 'id' | 'origin' | 'isAdded'>,
+    of: Origin,
     adding: Adding,
-  ): Promise<Pick<PreparedWrite, 'write' | 'is' | 'saw'>> {
+  ): Promise<Prepared> {
     const { relation } = write;
     if (write.is === 'upsert') {
       const row = await this.#created(hooked, write.row, of, adding);
@@ -216,9 +213,9 @@ export class WritePreparation {
     write: Upsert,
     hooked: HookedRelation,
     row: StoredRow,
-    of: Pick<PreparedWrite, 'id' | 'origin' | 'isAdded'>,
+    of: Origin,
     adding: Adding,
-  ): Promise<Pick<PreparedWrite, 'write' | 'is' | 'saw'>> {
+  ): Promise<Prepared> {
     const { relation, format } = hooked;
     const key = format.keyOf(row.values);
     const given = format.keyIndexes.map((i) => write.row[i] ?? null);
@@ -245,7 +242,7 @@ export class WritePreparation {
   #target(
     { relation, format }: HookedRelation,
     key: readonly Given[],
-    { origin }: Pick<PreparedWrite, 'origin'>,
+    { origin }: Origin,
     isNew: boolean,
   ): void {
     if (key.some((value) => value === null || value instanceof EarlierValue)) return;
@@ -257,11 +254,7 @@ export class WritePreparation {
     this.#targets.set(place, origin);
   }
 
-  #requireMet(
-    given: WriteCondition | undefined,
-    { version }: StoredRow,
-    { origin }: Pick<PreparedWrite, 'origin'>,
-  ): void {
+  #requireMet(given: WriteCondition | undefined, { version }: StoredRow, { origin }: Origin): void {
     const { versions, before } = given ?? {};
     const isMet = (versions?.includes(version) ?? true) && (before === undefined || version < before);
     if (!isMet) throw new WriteRefusedError(origin, 'refused');
@@ -270,7 +263,7 @@ export class WritePreparation {
   async #run<T>(
     { relation: { name: relation, before } }: HookedRelation,
     hook: 'create' | 'update' | 'delete',
-    { origin }: Pick<PreparedWrite, 'origin'>,
+    { origin }: Origin,
     run: (signal: AbortSignal) => T | Promise<T>,
   ): Promise<T> {
     const timeout = before?.timeout ?? HOOK_TIMEOUT;
@@ -283,7 +276,7 @@ export class WritePreparation {
   async #created(
     hooked: HookedRelation,
     row: readonly Given[],
-    of: Pick<PreparedWrite, 'id' | 'origin' | 'isAdded'>,
+    of: Origin,
     adding: Adding,
   ): Promise<readonly Given[]> {
     const { relation, format } = hooked;
@@ -318,7 +311,7 @@ export class WritePreparation {
     hooked: HookedRelation,
     row: StoredRow,
     patch: ReadonlyMap<number, Given>,
-    of: Pick<PreparedWrite, 'id' | 'origin' | 'isAdded'>,
+    of: Origin,
     adding: Adding,
   ): Promise<ReadonlyMap<number, Given>> {
     const { relation, format } = hooked;

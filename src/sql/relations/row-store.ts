@@ -10,7 +10,6 @@ import {
   type RowConflict,
   RowFormat,
   type RowKey,
-  type RowOutcome,
   type RowPatch,
   type RowStore,
   type RowStores,
@@ -18,7 +17,7 @@ import {
   type RowValues,
   TooManyRowsError,
 } from '../../relations/rows/rows.ts';
-import { type PutRule, replacedIn, type StoredRow } from '../../relations/rows/writes.ts';
+import { type PutRule, type RowOutcome, replacedIn, type StoredRow } from '../../relations/rows/writes.ts';
 import { allOf } from '../../relations/rules/rule-trees.ts';
 import type { RowView } from '../../relations/rules/views.ts';
 import type { RowAggregates } from '../../relations/selections/aggregates.ts';

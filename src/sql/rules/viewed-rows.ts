@@ -12,7 +12,6 @@ import {
   type ImportRule,
   type RowConflict,
   type RowKey,
-  type RowOutcome,
   type RowPatch,
   type RowStore,
   RowsRefusedError,
@@ -21,10 +20,11 @@ import {
 import {
   type PutColumns,
   type PutRule,
+  type RowOutcome,
   type RowTransactions,
   type RowWrite,
   type StoredRow,
-  WriteRefusedError,
+  writeOne,
 } from '../../relations/rows/writes.ts';
 import { ALL, allOf, isAll, isNone, NONE, noneOf } from '../../relations/rules/rule-trees.ts';
 import type { RelationView, RowView } from '../../relations/rules/views.ts';
@@ -217,41 +217,26 @@ export class ViewedRows implements RowStore {
 
   change(key: RowKey, patch: RowPatch, condition: WriteCondition | undefined): Promise<RowOutcome> {
     if (this.#isFree(this.#own.update)) return this.#whole.rows.change(key, patch, condition);
-    return this.#write({ is: 'change', relation: this.relation.name, key, patch, condition });
+    return writeOne(this.transactions, { is: 'change', relation: this.relation.name, key, patch, condition });
   }
 
   put(row: RowValues, rule: PutRule, columns: PutColumns = {}): Promise<RowOutcome> {
     const { create, update } = this.#own;
     const isWhole = columns.replaced === undefined && this.#isFree(create) && this.#isFree(update);
     if (isWhole) return this.#whole.rows.put(row, rule);
-    return this.#write({ is: 'put', relation: this.relation.name, row, rule, ...columns });
+    return writeOne(this.transactions, { is: 'put', relation: this.relation.name, row, rule, ...columns });
   }
 
   remove(key: RowKey, condition: WriteCondition | undefined): Promise<RowOutcome> {
     const { inverses } = this.relation;
     const seesReferrers = inverses.every((inverse) => isAll(this.#view.of({ name: inverse.relation }).read));
     if (seesReferrers && this.#isFree(this.#own.delete)) return this.#whole.rows.remove(key, condition);
-    return this.#write({ is: 'remove', relation: this.relation.name, key, condition });
+    return writeOne(this.transactions, { is: 'remove', relation: this.relation.name, key, condition });
   }
 
   /** Whether neither the row nor what it refers to decides whether the caller may write it. */
   #isFree(condition: Condition): boolean {
     return isAll(condition) && isAll(this.#own.found) && seesReferences(this.#view, this.relation);
-  }
-
-  async #write(write: RowWrite): Promise<RowOutcome> {
-    try {
-      const [outcome] = await this.transactions.write([write]);
-      if (outcome?.is === 'created' || outcome?.is === 'changed')
-        return { is: outcome.is, row: outcome.row } as RowOutcome;
-      if (outcome?.is !== 'removed') throw new Error('a write returned no row');
-      return outcome;
-    } catch (error) {
-      if (!(error instanceof WriteRefusedError)) throw error;
-      const { reason } = error;
-      if (reason === 'unfit' || reason === 'large') throw error;
-      return { is: reason };
-    }
   }
 
   removeAll(where: Condition, max: number): Promise<number> {

@@ -165,14 +165,19 @@ function withDetails(portico: GraphqlContext, details: ContextDetails): GraphqlC
   };
 }
 
-/** Checks the schema of a configuration module, without any users. */
+/**
+ * Checks the schema of a configuration module, without any users. Relations alone are checked if the door is open: their
+ * names in GraphQL matter to no other.
+ */
 export const checkSchema: ModuleCheck = (
   { graphql: given },
   name,
   _resolveSecret,
   problems,
-  { relations },
+  { relations, settings },
 ) => {
+  const hasCode = [given.typeDefs, given.resolvers, given.schema].some((each) => each !== undefined);
+  if (!hasCode && !settings.interfaces.includes('graphql')) return;
   const { users, userFeed } = inMemory(0);
   const builtIn = usersSchema(users, userFeed);
   ownSchema(

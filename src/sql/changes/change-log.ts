@@ -1,8 +1,8 @@
-import type { DatabaseSync } from 'node:sqlite';
 import {
   type ChangeType,
   EventFeed,
   type EventLog,
+  type EventPosition,
   type RelationEvent,
   type RelationFeed,
 } from '../../relations/events.ts';
@@ -10,10 +10,6 @@ import type { Relation } from '../../relations/relation.ts';
 import { relationEvent } from '../../relations/rows/changes.ts';
 import type { Relations } from '../../relations/rows/conditions.ts';
 import { type EventLimits, EventRetention } from '../event-retention.ts';
-import { PostgresEventLog } from '../postgres/event-log.ts';
-import type { Server } from '../postgres-pool/server.ts';
-import { pruneText, SqliteEventLog } from '../sqlite/event-log.ts';
-import type { WriteQueue } from '../sqlite-writer/write-queue.ts';
 import { EVENT_TABLES } from './change-triggers.ts';
 
 /** The open changes of relations: their feed, and what removes old ones. */
@@ -40,19 +36,19 @@ export function openChanges(
   };
 }
 
-/** The changes of relations in an SQLite file. */
-export function sqliteChangeLog(
-  relations: Relations,
-  { reads, writes }: { readonly reads: DatabaseSync; readonly writes: WriteQueue },
-): EventLog<RelationEvent> {
-  const tables = { ...EVENT_TABLES, position: 'position' };
-  return new SqliteEventLog({
-    reads,
-    writes,
-    tables,
+/** The changes of relations as the event log of an SQLite file reads them. */
+export function sqliteChanges(relations: Relations) {
+  return {
+    tables: { ...EVENT_TABLES, position: 'position' },
     columns: 'relation, type, "row", bytes',
-    prune: pruneText(tables),
-    eventOf: ({ position, at, relation, type, row, bytes }) =>
+    eventOf: ({
+      position,
+      at,
+      relation,
+      type,
+      row,
+      bytes,
+    }: EventPosition & Readonly<Record<string, unknown>>) =>
       relationEvent(relations, {
         position,
         at,
@@ -61,16 +57,16 @@ export function sqliteChangeLog(
         row: String(row),
         hex: bytes === null ? [] : (JSON.parse(String(bytes)) as string[]),
       }),
-  });
+  };
 }
 
-/** The changes of relations in a PostgreSQL database. */
-export function postgresChangeLog(relations: Relations, server: Server): EventLog<RelationEvent> {
-  return new PostgresEventLog(server, {
+/** The changes of relations as the event log of a PostgreSQL database reads them. */
+export function postgresChanges(relations: Relations) {
+  return {
     ...EVENT_TABLES,
     columns: 'relation, type, "row"',
     size: 'octet_length("row")',
-    eventOf: (position, [relation, type, row]) =>
+    eventOf: (position: EventPosition, [relation, type, row]: readonly unknown[]) =>
       relationEvent(relations, {
         ...position,
         relation: String(relation),
@@ -78,5 +74,5 @@ export function postgresChangeLog(relations: Relations, server: Server): EventLo
         row: String(row),
         hex: [],
       }),
-  });
+  };
 }

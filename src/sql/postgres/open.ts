@@ -9,7 +9,7 @@ import { checkReplica, connector, onFirst } from '../postgres-pool/connector.ts'
 import { Server } from '../postgres-pool/server.ts';
 import { apiTokens, auditStore } from '../stores/access-stores.ts';
 import { deliveryLog } from '../stores/delivery-log.ts';
-import { userEventLog } from './event-log.ts';
+import { PostgresEventLog, userEventLog } from './event-log.ts';
 import { migrate, pendingMigrations } from './migrate.ts';
 import { Notifier, PROCESSES } from './notifier.ts';
 import { postgresSql } from './sql.ts';
@@ -80,7 +80,7 @@ export async function openPostgres(url: string, options: OpenOptions): Promise<D
     }),
     async openRelations(relations) {
       const [
-        { openChanges, postgresChangeLog },
+        { openChanges, postgresChanges },
         { postgresRows },
         { changesUsers, serveRelations, withUserIndexes },
         { prepareRelations },
@@ -99,7 +99,7 @@ export async function openPostgres(url: string, options: OpenOptions): Promise<D
         Promise.resolve(prepareRelations(postgresSession(connection), relations, mode)),
       );
       const hasChanges = changesUsers(relations);
-      changes = openChanges(relations, (byName) => postgresChangeLog(byName, server), {
+      changes = openChanges(relations, (byName) => new PostgresEventLog(server, postgresChanges(byName)), {
         pause: FEED_PAUSE,
         limits: userEvents,
       });

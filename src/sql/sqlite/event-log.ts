@@ -15,7 +15,7 @@ interface EventTables {
  * The statement that keeps at most ?1 events, none from before ?2, and removes at most ?3 at once. Events not
  * relayed yet stay, unless the relay has stopped.
  */
-export function pruneText({ events, position, relay }: EventTables): string {
+function pruneText({ events, position, relay }: EventTables): string {
   return `
     WITH oldest AS MATERIALIZED (SELECT ${position}, at FROM ${events} ORDER BY ${position} LIMIT ?3 + 0),
     newest AS MATERIALIZED (SELECT max(${position}) AS last FROM ${events})
@@ -36,8 +36,8 @@ interface EventLogOptions<E extends ChangeEvent> {
   readonly tables: EventTables;
   /** The expressions that read an event besides its position and time, by the names that `eventOf` gets. */
   readonly columns: string;
-  /** The statement of `pruneText`, by its name in the registry or as SQL. */
-  readonly prune: string;
+  /** The name of the statement of `pruneText` in the registry. Default: its SQL. */
+  readonly prune?: string;
   eventOf(row: EventRow): E;
 }
 
@@ -46,11 +46,13 @@ export class SqliteEventLog<E extends ChangeEvent> implements EventLog<E> {
   readonly #options: EventLogOptions<E>;
   readonly #newest: StatementSync;
   readonly #read: StatementSync;
+  readonly #prune: string;
 
   constructor(options: EventLogOptions<E>) {
     const { reads, columns } = options;
     const { events, position } = options.tables;
     this.#options = options;
+    this.#prune = options.prune ?? pruneText(options.tables);
     const place = `SELECT ${position} AS position, at`;
     this.#newest = reads.prepare(`${place} FROM ${events} ORDER BY ${position} DESC LIMIT 1`);
     this.#read = reads.prepare(
@@ -77,7 +79,7 @@ export class SqliteEventLog<E extends ChangeEvent> implements EventLog<E> {
   }
 
   async prune(maxEvents: number, before: number, limit: number): Promise<boolean> {
-    const rows = await this.#options.writes.write(this.#options.prune, maxEvents, before, limit);
+    const rows = await this.#options.writes.write(this.#prune, maxEvents, before, limit);
     return rows.length > 0;
   }
 }

@@ -1,7 +1,6 @@
 import { existsSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { StoreUnavailableError } from '../../core/errors.ts';
-import type { MaybePromise } from '../../core/scheduler.ts';
 import { UserEventFeed } from '../../relations/events.ts';
 import { unobserved } from '../batch-queue.ts';
 import { type Database, type OpenOptions, PING, startMode } from '../database.ts';
@@ -13,7 +12,7 @@ import { openInlineWriter, openThreadWriter, type Writer } from '../sqlite-write
 import { apiTokens, auditStore } from '../stores/access-stores.ts';
 import { deliveryLog } from '../stores/delivery-log.ts';
 import { OpenedFiles, openReadConnection, openWriteConnection, readRow } from './connection.ts';
-import { SqliteUserEventLog } from './event-log.ts';
+import { SqliteEventLog, SqliteUserEventLog } from './event-log.ts';
 import { migrate, openFailure, pendingMigrations, requireAccess } from './migrate.ts';
 import { openReader, type Reader } from './reader.ts';
 import { lockForService } from './service-lock.ts';
@@ -104,10 +103,10 @@ export function openSqlite(file: string, options: OpenOptions = {}): Database {
       }),
       async openRelations(relations) {
         const [
-          { openChanges, sqliteChangeLog },
+          { openChanges, sqliteChanges },
           { sqliteRows },
           { changesUsers, serveRelations, withUserIndexes },
-          { prepareRelations },
+          { planRelations, prepareRelations },
           { sqliteSession },
         ] = await Promise.all([
           import('../changes/change-log.ts'),
@@ -118,10 +117,16 @@ export function openSqlite(file: string, options: OpenOptions = {}): Database {
         ]);
         const prepare = (db: DatabaseSync) =>
           prepareRelations(sqliteSession(db), relations, startMode(options));
-        const undeclared = await (file === ':memory:' ? prepare(reads) : prepareFile(file, prepare));
+        const undeclared = await orOpenFailure(file, async () => {
+          if (file === ':memory:') return prepare(reads);
+          const plan = await planRelations(sqliteSession(reads), relations);
+          if (plan.steps.length === 0) return plan.undeclared;
+          using db = openWriteConnection(file);
+          return await prepare(db);
+        });
         const changes = openChanges(
           relations,
-          (byName) => sqliteChangeLog(byName, { reads, writes: writer.queue }),
+          (byName) => new SqliteEventLog({ ...sqliteChanges(byName), reads, writes: writer.queue }),
           {
             pause: FEED_PAUSE,
             limits: userEvents,
@@ -166,10 +171,9 @@ export function openSqlite(file: string, options: OpenOptions = {}): Database {
   }
 }
 
-async function prepareFile<T>(file: string, prepare: (db: DatabaseSync) => MaybePromise<T>): Promise<T> {
+async function orOpenFailure<T>(file: string, open: () => Promise<T>): Promise<T> {
   try {
-    using db = openWriteConnection(file);
-    return await prepare(db);
+    return await open();
   } catch (cause) {
     throw openFailure(file, cause);
   }

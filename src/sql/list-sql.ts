@@ -65,11 +65,20 @@ export interface PackedTexts {
 /** A page of texts ends after this time, in milliseconds: each of its rows may take long. */
 const PAGE_TIME = 500;
 
+/** What bounds the texts of a page. */
+export interface TextBounds {
+  /** About the largest size of all of them. */
+  readonly maxBytes: number;
+  /** Whether all rows of the statement are small and short to find, so that it costs less to read them at once. */
+  readonly atOnce: boolean;
+}
+
 /**
  * Joins the texts in the first column of rows until they have `maxBytes` or have taken long; rows without a text are
  * counted only.
  */
-export function packTexts(rows: Iterable<readonly unknown[]>, maxBytes: number): PackedTexts {
+export function packTexts(rows: Iterable<readonly unknown[]>, { maxBytes, atOnce }: TextBounds): PackedTexts {
+  if (atOnce) return packAll(Array.isArray(rows) ? rows : [...rows]);
   const end = performance.now() + PAGE_TIME;
   let isCut = false;
   let text = '';
@@ -87,6 +96,19 @@ export function packTexts(rows: Iterable<readonly unknown[]>, maxBytes: number):
     if (isCut) break;
   }
   return { bytes: Buffer.from(text), count, looked, last: last?.slice(1), isCut };
+}
+
+function packAll(rows: readonly (readonly unknown[])[]): PackedTexts {
+  let text = '';
+  for (const [own] of rows) text += String(own);
+  const { length } = rows;
+  return {
+    bytes: Buffer.from(text),
+    count: length,
+    looked: length,
+    last: rows.at(-1)?.slice(1),
+    isCut: false,
+  };
 }
 
 /**

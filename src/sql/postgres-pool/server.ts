@@ -206,7 +206,7 @@ const RETRY = { min: 100, max: 250 };
 /** Interval of the checks for connections that do not answer, in milliseconds. */
 const TIMEOUT_CHECK_INTERVAL = 250;
 /** If every connection has this many statements in flight, the pool opens another one. */
-const BUSY = 8;
+const BUSY = 2;
 
 /** Options of a pool. */
 interface PoolOptions {

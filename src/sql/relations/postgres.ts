@@ -5,7 +5,7 @@ import type { RowPage } from '../../relations/rows/row-lists.ts';
 import type { RowStores, RowValues } from '../../relations/rows/rows.ts';
 import { LIMITS } from '../../relations/selections/limits.ts';
 import type { BatchQueue, DatabaseObserver } from '../batch-queue.ts';
-import { type PackedTexts, packTexts } from '../list-sql.ts';
+import { type PackedTexts, packTexts, type TextBounds } from '../list-sql.ts';
 import type { UserReads } from '../postgres/user-reads.ts';
 import { singleWrite, writeQueue } from '../postgres/write-queue.ts';
 import {
@@ -107,8 +107,8 @@ class PostgresRows implements RowEngine, AsyncDisposable {
     return promise;
   }
 
-  async texts(statement: BoundText, maxBytes: number): Promise<PackedTexts> {
-    return packTexts(await this.read(statement), maxBytes);
+  async texts(statement: BoundText, bounds: TextBounds): Promise<PackedTexts> {
+    return packTexts(await this.read(statement), bounds);
   }
 
   readLatest({ text, values }: BoundText): Promise<Rows> {

@@ -2,7 +2,7 @@ import { GenerationalCache } from '../../core/generational-cache.ts';
 import type { MaybePromise } from '../../core/scheduler.ts';
 import type { Storage } from '../../relations/codec.ts';
 import type { RowValues } from '../../relations/rows/rows.ts';
-import type { PackedTexts } from '../list-sql.ts';
+import type { PackedTexts, TextBounds } from '../list-sql.ts';
 import type { Query, Step } from '../stores/sql.ts';
 import type { ListEngine } from './row-lists.ts';
 import type { Bound, BoundText, RowDialect, RowSql } from './row-sql.ts';
@@ -95,8 +95,8 @@ export interface UnitEngine {
 export interface RowEngine extends UnitEngine, ListEngine {
   /** Runs a short read that sees all acknowledged writes. */
   readLatest(statement: BoundText): MaybePromise<Rows>;
-  /** Joins the texts in the first column of a long read, up to about `maxBytes`. */
-  texts(statement: BoundText, maxBytes: number): MaybePromise<PackedTexts>;
+  /** Joins the texts in the first column of a long read. */
+  texts(statement: BoundText, bounds: TextBounds): MaybePromise<PackedTexts>;
   /** Runs one statement, durably. */
   write(statement: BoundText): Promise<Rows>;
   /** Stores rows in one commit; resolves to the serial of each, undefined without one. */

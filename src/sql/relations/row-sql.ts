@@ -67,8 +67,6 @@ export interface RowDialect {
   givenRows(types: readonly string[], columns: readonly (readonly Bound[])[]): BoundText;
   /** Reads texts, then keys, up to about a size. */
   textPage(page: TextPage): string;
-  /** Texts and whole numbers, one behind the other; none of them is null. */
-  joined(parts: readonly string[]): string;
   /** A text as a JSON string. */
   quoteJson(text: string): string;
   /** What an insert says that gives the number of a row. */
@@ -131,7 +129,6 @@ export const SQLITE_ROWS: RowDialect = {
   },
   // Its rows are read one by one until their texts are large enough.
   textPage: wholeTextPage,
-  joined: (parts) => inGroups(parts, 16, (group) => `(${group.join(' || ')})`),
   quoteJson: (text) => `json_quote(${text})`,
   packs: false,
   joinedTexts: (text) => `group_concat(${text})`,
@@ -174,8 +171,6 @@ export const POSTGRES_ROWS: RowDialect = {
         FROM (${looked}) AS looked) AS page
       WHERE before < ${maxBytes} ORDER BY place`;
   },
-  // Each || would copy the text so far. A function takes at most 100 arguments.
-  joined: (parts) => inGroups(parts, 100, (group) => `concat(${group.join(', ')})`),
   quoteJson: (text) => `to_json(${text})::text`,
   packs: true,
   joinedTexts: (text) => `string_agg(${text}, ',')`,
@@ -190,15 +185,14 @@ export const POSTGRES_ROWS: RowDialect = {
 };
 
 /** Joins parts, at most `size` at a time; SQLite bounds the depth of an expression. */
-function inGroups(
-  parts: readonly string[],
-  size: number,
-  join: (parts: readonly string[]) => string,
-): string {
-  if (parts.length <= size) return join(parts);
-  const starts = Array.from({ length: Math.ceil(parts.length / size) }, (_, i) => i * size);
-  const groups = starts.map((start) => join(parts.slice(start, start + size)));
-  return inGroups(groups, size, join);
+/** The most arguments that a function takes on both engines. */
+const MAX_ARGUMENTS = 100;
+
+/** Joins texts and whole numbers, none of them null, on both engines. Each || would copy the text so far. */
+export function joined(parts: readonly string[]): string {
+  if (parts.length <= MAX_ARGUMENTS) return `concat(${parts.join(', ')})`;
+  const starts = Array.from({ length: Math.ceil(parts.length / MAX_ARGUMENTS) }, (_, i) => i * MAX_ARGUMENTS);
+  return joined(starts.map((start) => joined(parts.slice(start, start + MAX_ARGUMENTS))));
 }
 
 function wholeTextPage({ text, keys, from, order, limit }: TextPage): string {

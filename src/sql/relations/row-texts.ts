@@ -8,7 +8,7 @@ import type { RowKey } from '../../relations/rows/rows.ts';
 import { ConditionWriter, conditionShape, requireIndexes } from './conditions-sql.ts';
 import { jsonValue, orElse, ROW } from './page-sql.ts';
 import type { RowEngine } from './row-engine.ts';
-import { type Bound, name, type RowSql } from './row-sql.ts';
+import { type Bound, joined, name, type RowSql } from './row-sql.ts';
 
 /** Maximum number of rows that a page looks at, also without a match. */
 const MAX_LOOKED = 1_000;
@@ -55,8 +55,9 @@ export class RowTexts implements RowExports {
     const limit = this.#rowsOfPage.rowsFor(0);
     if (after !== undefined) values.push(...this.#bound(after));
     values.push(...this.#bound(upTo), limit);
+    const atOnce = isAll(where) && this.#isNarrow(fields);
     return whenReady(
-      this.#engine.texts({ text, values }, PAGE_BYTES),
+      this.#engine.texts({ text, values }, { maxBytes: PAGE_BYTES, atOnce }),
       ({ bytes, count, looked, last, isCut }) => {
         this.#rowsOfPage.read(bytes.length, looked);
         const more = looked === limit || isCut || bytes.length >= PAGE_BYTES;
@@ -69,8 +70,7 @@ export class RowTexts implements RowExports {
     const { dialect } = this.#engine;
     const { table, relation } = this.#sql;
     const writer = new ConditionWriter(dialect);
-    const matches =
-      where.is === 'and' && where.all.length === 0 ? undefined : writer.timed(where, ROW, relation.key[0]);
+    const matches = isAll(where) ? undefined : writer.timed(where, ROW, relation.key[0]);
     const line = format === 'csv' ? this.#csv(fields) : this.#json(fields);
     const text = matches === undefined ? line : `CASE WHEN ${matches} THEN ${line} END`;
     const own = `(${relation.key.map((column) => `${ROW}.${name(column)}`).join(', ')})`;
@@ -100,7 +100,7 @@ export class RowTexts implements RowExports {
       `'${i === 0 ? '{' : ','}"${column.name}":'`,
       jsonValue(column, `${ROW}.${name(column.name)}`, this.#sql.dialect),
     ]);
-    return this.#sql.dialect.joined([...members, `'}\n'`]);
+    return joined([...members, `'}\n'`]);
   }
 
   #csv(fields: readonly number[] | undefined): string {
@@ -108,7 +108,7 @@ export class RowTexts implements RowExports {
       ...(i === 0 ? [] : [`','`]),
       orElse(column, this.#csvValue(column), ''),
     ]);
-    return this.#sql.dialect.joined([...parts, `'\r\n'`]);
+    return joined([...parts, `'\r\n'`]);
   }
 
   #shown(fields: readonly number[] | undefined): readonly Column[] {
@@ -149,4 +149,9 @@ export class RowTexts implements RowExports {
       this.#sql.storageAt(this.#sql.indexOf(column)).read(stored[i]),
     );
   }
+}
+
+/** Whether a condition is true for all rows. */
+function isAll(where: RowExport['where']): boolean {
+  return where.is === 'and' && where.all.length === 0;
 }

@@ -8,7 +8,7 @@ import type { Relation } from '../../relations/relation.ts';
 import type { RowPage } from '../../relations/rows/row-lists.ts';
 import type { RowStores, RowValues } from '../../relations/rows/rows.ts';
 import { LIMITS, SelectionLimitError } from '../../relations/selections/limits.ts';
-import { type PackedTexts, packTexts } from '../list-sql.ts';
+import { type PackedTexts, packTexts, type TextBounds } from '../list-sql.ts';
 import { type Budget, type PagePlan, readAtOnce, readPlan, takeBytes } from '../selections/levels.ts';
 import { readEach, readRows } from '../sqlite/connection.ts';
 import type { Reader } from '../sqlite/reader.ts';
@@ -126,14 +126,14 @@ class SqliteRows implements RowEngine {
     }
   }
 
-  texts(statement: BoundText, maxBytes: number): MaybePromise<PackedTexts> {
+  texts(statement: BoundText, bounds: TextBounds): MaybePromise<PackedTexts> {
     const { reader, snapshot } = this.#options;
-    if (reader !== undefined) return reader.texts(statement, maxBytes);
+    if (reader !== undefined) return reader.texts(statement, bounds);
     snapshot?.enter();
     const values = statement.values as readonly SQLInputValue[];
     this.#time.begin();
     return this.#timely(() =>
-      readEach(this.#statement(statement.text), values, (rows) => packTexts(rows, maxBytes)),
+      readEach(this.#statement(statement.text), values, (rows) => packTexts(rows, bounds)),
     );
   }
 

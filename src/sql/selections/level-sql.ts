@@ -6,7 +6,7 @@ import type { NestedRows, Selection } from '../../relations/selections/selection
 import { ConditionWriter, conditionShape, isWalk } from '../relations/conditions-sql.ts';
 import { jsonMembers, jsonValue, PageSql, ROW } from '../relations/page-sql.ts';
 
-import { type Bound, type BoundText, name, type RowDialect, RowSql } from '../relations/row-sql.ts';
+import { type Bound, type BoundText, joined, name, type RowDialect, RowSql } from '../relations/row-sql.ts';
 import { textLiteral } from '../schema/tables.ts';
 import { type Level, PAGE_BYTES, type Piece, type Selected } from './levels.ts';
 
@@ -142,9 +142,7 @@ export class SelectionSql {
       bytes:
         wide.map((column) => this.#dialect.size(`${ROW}.${name(column.name)}`, column.type)).join(' + ') ||
         '0',
-      whole: isWritten
-        ? { text: this.#dialect.joined([`'{'`, ...parts, `'}'`]), columns: [...columns] }
-        : undefined,
+      whole: isWritten ? { text: joined([`'{'`, ...parts, `'}'`]), columns: [...columns] } : undefined,
     };
   }
 

@@ -24,7 +24,7 @@ port.on('message', async (message: ReadRequest | LevelsRequest | 'close') => {
     port.close();
     return;
   }
-  if ('plan' in message || message.maxBytes !== undefined) {
+  if ('plan' in message || message.bounds !== undefined) {
     functions ??= defineFunctions();
     await functions;
   }
@@ -44,11 +44,12 @@ async function defineFunctions(): Promise<void> {
 }
 
 /** The answer and the memory to transfer with it. */
-function answerTo({ text, values, page, maxBytes }: ReadRequest): readonly [ReadAnswer, ...ArrayBuffer[]] {
+function answerTo({ text, values, page, bounds }: ReadRequest): readonly [ReadAnswer, ...ArrayBuffer[]] {
   time.begin();
   try {
-    if (maxBytes !== undefined) {
-      const packed = packTexts(statements.iterate(text, values), maxBytes);
+    if (bounds !== undefined) {
+      const rows = bounds.atOnce ? statements.run(text, values) : statements.iterate(text, values);
+      const packed = packTexts(rows, bounds);
       const bytes = new Uint8Array(packed.bytes);
       return [{ texts: { ...packed, bytes } }, bytes.buffer];
     }

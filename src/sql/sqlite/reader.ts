@@ -4,7 +4,7 @@ import { StatementTimeError, StoreUnavailableError } from '../../core/errors.ts'
 import { PACKAGE_ROOT, threadEnvironment } from '../../core/package-root.ts';
 import type { RowPage } from '../../relations/rows/row-lists.ts';
 import { SelectionLimitError } from '../../relations/selections/limits.ts';
-import type { PackedRows, PackedTexts } from '../list-sql.ts';
+import type { PackedRows, PackedTexts, TextBounds } from '../list-sql.ts';
 import { largePage, type PagePlan } from '../selections/levels.ts';
 
 /** A statement with its values. */
@@ -19,8 +19,8 @@ export interface ReadRequest {
   readonly values: readonly (string | number | null)[];
   /** Set if the rows are a page of users, which the thread packs. */
   readonly page: { readonly limit: number; readonly backwards: boolean } | undefined;
-  /** Set if the rows are texts of an export, which the thread joins up to this size. */
-  readonly maxBytes?: number;
+  /** Set if the rows are texts of an export, which the thread joins. */
+  readonly bounds?: TextBounds;
 }
 
 /** A request to the thread for a page with nested rows. */
@@ -48,8 +48,8 @@ export interface Reader extends AsyncDisposable {
   page(read: Read, limit: number, backwards: boolean): Promise<PackedRows>;
   /** A page with nested rows. Fails with SelectionLimitError. */
   levels(plan: PagePlan): Promise<RowPage>;
-  /** The texts in the first column of rows, up to about `maxBytes`. */
-  texts(read: Read, maxBytes: number): Promise<PackedTexts>;
+  /** The texts in the first column of rows. */
+  texts(read: Read, bounds: TextBounds): Promise<PackedTexts>;
 }
 
 /** Maximum number of waiting reads. */
@@ -98,8 +98,8 @@ class ThreadReader implements Reader {
     return large === undefined ? { json, ...page } : largePage(page, large);
   }
 
-  async texts({ text, values }: Read, maxBytes: number): Promise<PackedTexts> {
-    const request = { text, values: values as ReadRequest['values'], page: undefined, maxBytes };
+  async texts({ text, values }: Read, bounds: TextBounds): Promise<PackedTexts> {
+    const request = { text, values: values as ReadRequest['values'], page: undefined, bounds };
     const answer = await this.#ask(request);
     return 'texts' in answer ? answer.texts : failed(answer);
   }

@@ -69,5 +69,6 @@ export function enter(
   need: 'read' | 'write',
   relation: string,
 ) {
-  return rules?.governs(relation) === true ? policy.identify(ctx) : policy.authorize(ctx, need, relation);
+  if (rules?.governs(relation) === true) return policy.identify(ctx);
+  return policy.authorize(ctx, need, relation === USERS ? undefined : relation);
 }

@@ -204,18 +204,27 @@ export function openRestDoor({
   api,
 }: AppContext): void {
   const { users, userFeed: feed } = database();
-  const options = settingsOf(config.settings, 'rest');
-  const errors = restErrorsWith(new Set(relations.keys()));
-  listener('rest', errors).register(rest, { ...options, users, relations, relationFeed, feed, api });
+  const { users: userPaths, ...options } = settingsOf(config.settings, 'rest');
+  const isStandard = userPaths === 'standard';
+  const errors = restErrorsWith(new Set([...relations.keys(), ...(isStandard ? [USERS] : [])]));
+  listener('rest', errors).register(rest, {
+    ...options,
+    users,
+    userPaths,
+    relations,
+    relationFeed,
+    feed,
+    api,
+  });
   apis.doors.set('rest', async () => {
     const { restApi } = await import('../rest/api/rest-api.ts');
     if (relations.size === 0 && users.rows === undefined) return [restApi('', api)];
     const { relationsApi, usersApi } = await import('../rest/api/relations-api.ts');
     const declared = Array.from(relations.values(), ({ relation }) => relation);
-    return [
-      restApi('', api, usersApi(users.rows?.relation)),
-      ...relationsApi(declared, { prefix: '', policy: api }),
-    ];
+    const ofUsers = users.rows?.relation;
+    if (isStandard && ofUsers !== undefined)
+      return relationsApi([...declared, ofUsers], { prefix: '', policy: api });
+    return [restApi('', api, usersApi(ofUsers)), ...relationsApi(declared, { prefix: '', policy: api })];
   });
 }
 

@@ -17,6 +17,7 @@ import type { Given } from '../config/schema/fields.ts';
 import type { SecretResolver } from '../config/secrets.ts';
 import type { PropertySource } from '../config/sources.ts';
 import { socketPathOf } from '../core/addresses.ts';
+import { isRecord } from '../core/json.ts';
 import { didYouMean } from '../core/text.ts';
 import { type GraphqlCode, readContext } from '../graphql/config.ts';
 import { type HandlerSpec, readHandlers } from '../inbox/config.ts';
@@ -99,7 +100,8 @@ export async function loadConfig({ check, ...source }: ConfigSource): Promise<Co
   const { file, given, complete } = module;
   const problems = [...loaded.problems];
   const place = { value: given.get('relations'), path: `${file?.name}: relations` };
-  const relations = await relationsOf(place, problems);
+  const servesUsers = loaded.settings['rest.users'] === 'standard';
+  const relations = await relationsOf(place, servesUsers, problems);
   const settings = withScopes(loaded.settings, relations);
   const code = readModuleCode(given, file?.name ?? '', problems);
   if (file !== undefined) check?.(code, file.name, resolveSecret, problems, { settings, broken, relations });
@@ -114,18 +116,23 @@ export async function loadConfig({ check, ...source }: ConfigSource): Promise<Co
 }
 
 /** Reads the relations; imports their reader only if there are any. */
-async function relationsOf(given: Given, problems: string[]): Promise<readonly Relation[]> {
-  if (given.value === undefined) return [];
+async function relationsOf(
+  { value = {}, path }: Given,
+  servesUsers: boolean,
+  problems: string[],
+): Promise<readonly Relation[]> {
+  if (isRecord(value) && Object.keys(value).length === 0 && !servesUsers) return [];
   const { readRelations } = await import('../config/schema/relations.ts');
-  return readRelations(given, problems);
+  return readRelations({ value, path }, problems, { servesUsers });
 }
 
 /** Adds the scopes of relations to those that tokens may have. */
 function withScopes(settings: Settings, relations: readonly Relation[]): Settings {
   if (relations.length === 0) return settings;
   const served = relations.map(({ name }) => name).filter((name) => name !== 'users');
+  const names = served.length === 0 ? [] : ['*', ...served];
   const scopes = [
-    ...['*', ...served].flatMap((name) => [`${name}:read`, `${name}:write`]),
+    ...names.flatMap((name) => [`${name}:read`, `${name}:write`]),
     ...relations.flatMap(scopesOf),
   ];
   return { ...settings, 'api.scopes': [...settings['api.scopes'], ...scopes] };

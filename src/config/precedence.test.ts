@@ -108,6 +108,7 @@ const values: { readonly [K in SettingKey]: fc.Arbitrary<unknown> } = {
   'limits.users.maxEvents': fc.integer({ min: 1_000, max: Number.MAX_SAFE_INTEGER }),
   'limits.users.eventHours': fc.integer({ min: 1, max: 8_760 }),
   'users.uniqueEmail': fc.boolean(),
+  'rest.users': fc.constantFrom('contract', 'standard'),
   'rest.search': fc.constantFrom('none', 'keys', 'text'),
   'management.port': fc.integer({ min: 32_001, max: 48_000 }),
   'management.basePath': fc.oneof(path, fc.constant('/')),

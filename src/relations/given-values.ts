@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto';
+import type { Codec } from './codec.ts';
 import { codecOf } from './codecs.ts';
 import type { Column, Value } from './relation.ts';
+import { isAddress } from './user.ts';
 
 /** How many faults a refusal lists, how many that of a line of an import lists, and how many its message has. */
 export const MAX_FAULTS = { listed: 100, ofLine: 10, told: 3 } as const;
@@ -40,6 +42,30 @@ export function pointerTo(at: string, name: string): string {
 /** The faults of a row, to which one is added. */
 interface Faults {
   push(fault: { readonly detail: string; readonly pointer: string; readonly code?: 'NOT_ALLOWED' }): unknown;
+}
+
+/** The codec of a column for values that clients give: those of some texts have a form besides. */
+export function givenCodec({ type }: Column): Codec {
+  const codec = codecOf(type);
+  if (type.kind !== 'text' || type.form === undefined) return codec;
+  const inForm = (parsed: ReturnType<Codec['parse']>) => {
+    const problem = 'value' in parsed ? formProblem(type, String(parsed.value)) : undefined;
+    return problem === undefined ? parsed : { problem };
+  };
+  return {
+    ...codec,
+    parse: (given) => inForm(codec.parse(given)),
+    parseText: (text) => inForm(codec.parseText(text)),
+  };
+}
+
+function formProblem(
+  { form, max }: Extract<Column['type'], { readonly kind: 'text' }>,
+  text: string,
+): string | undefined {
+  if (text.trim() === '') return 'must not be blank';
+  if (text.length > max) return `must have at most ${max} characters`;
+  return form === 'address' && !isAddress(text) ? 'must have an @ between other characters' : undefined;
 }
 
 /** Whether the service alone gives a column its value: a number, or one that it computes. */

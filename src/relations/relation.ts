@@ -1,5 +1,8 @@
 import type { BeforeHooks } from './hooks/hooks.ts';
 
+/** What a text of users has to be: not blank, with UTF-16 code units for characters, and perhaps an address. */
+export type TextForm = 'filled' | 'address';
+
 /** A type of columns with its bounds. The declaration's defaults are filled in. */
 export type ColumnType =
   /** A number of the row, never used again. `open` also takes a given number. */
@@ -15,8 +18,8 @@ export type ColumnType =
     }
   | { readonly kind: 'number'; readonly min?: number; readonly max?: number }
   | { readonly kind: 'boolean' }
-  /** `max` counts code points. `fold` compares A to Z in either case. */
-  | { readonly kind: 'text'; readonly max: number; readonly fold: boolean }
+  /** `max` counts code points. `fold` compares A to Z in either case. `form` is that of new values. */
+  | { readonly kind: 'text'; readonly max: number; readonly fold: boolean; readonly form?: TextForm }
   | { readonly kind: 'date' }
   | { readonly kind: 'timestamp' }
   | { readonly kind: 'uuid' }
@@ -148,6 +151,8 @@ export interface Relation {
   readonly many: readonly Many[];
   /** Whether changes are recorded. */
   readonly changes: boolean;
+  /** The columns of a row that a request without `fields` gets; undefined for all. */
+  readonly shown?: readonly string[] | undefined;
   /** Undefined if scopes alone say who may read and write. */
   readonly rules?: RelationRules | undefined;
   /** Functions that run before writes to its rows. */

@@ -75,9 +75,13 @@ export function lengthProblem({ name, email }: NewUser): string | undefined {
 }
 
 function addressProblem(email: unknown): string | undefined {
-  const at = String(email).indexOf('@');
-  if (at > 0 && at < String(email).length - 1) return undefined;
-  return '"email" needs an @ between other characters';
+  return isAddress(String(email)) ? undefined : '"email" needs an @ between other characters';
+}
+
+/** Whether a text has an @ between other characters. */
+export function isAddress(text: string): boolean {
+  const at = text.indexOf('@');
+  return at > 0 && at < text.length - 1;
 }
 
 function textProblem(member: string, value: unknown, max: number): string | undefined {

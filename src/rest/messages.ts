@@ -9,7 +9,7 @@ import {
   type RequestContext,
   reasonPhrase,
 } from '@portico/transport';
-import type { Relation } from '../relations/relation.ts';
+import { type Relation, USERS } from '../relations/relation.ts';
 import {
   type IdempotencyKey,
   type NewUser,
@@ -118,7 +118,7 @@ export function restErrorsWith(relations: ReadonlySet<string>, prefix = ''): Err
     ...restErrors,
     hasProblems: (url) => {
       const name = /^\/([^/?]*)/.exec(url.slice(prefix.length))?.[1] ?? '';
-      return name === BATCH || name === CHANGES_PATH || relations.has(name);
+      return name === BATCH || name === CHANGES_PATH || relations.has(name) || relations.has(USERS);
     },
   };
 }
@@ -154,19 +154,16 @@ const RESOURCES: Readonly<Record<string, readonly [bare: string, withId: string]
 
 /**
  * The methods that the resource of a request target accepts, for a request that matched no endpoint.
- * `relations` are the names of declared ones. Undefined for an unknown first segment (CONTRACT.md#errors) or a path deeper than the contract's. A known
+ * `relations` are the names of those that are served, with users if they have the paths of one. Undefined for an unknown first segment (CONTRACT.md#errors) or a path deeper than the contract's. A known
  * resource gets an empty reply (CONTRACT.md#rest-routes, second rule).
  */
 export function allowedOf(target: string, relations = NO_RELATIONS): string | undefined {
   const path = target.split('?', 1)[0] ?? '/';
   const [, first = '', second = '', ...deeper] = decode(path).split('/');
-  const resource = Object.hasOwn(RESOURCES, first)
-    ? RESOURCES[first]
-    : relations.has(first)
-      ? RELATION
-      : relations.size > 0
-        ? COMMON[first]
-        : undefined;
+  const resource = relations.has(first)
+    ? RELATION
+    : ((Object.hasOwn(RESOURCES, first) && !relations.has(USERS) ? RESOURCES[first] : undefined) ??
+      (relations.size > 0 ? COMMON[first] : undefined));
   if (resource === undefined || deeper.some((segment) => segment !== '')) return undefined;
   return second === '' ? resource[0] : resource[1];
 }

@@ -13,7 +13,7 @@ import type { ApiOptions } from '../access/open-policy.ts';
 import type { AccessPolicy } from '../access/policy.ts';
 import { defaultsOf } from '../config/options/options.ts';
 import type { RelationFeed, UserEventFeed } from '../relations/events.ts';
-import { hasRules, type Relation } from '../relations/relation.ts';
+import { hasRules, type Relation, USERS } from '../relations/relation.ts';
 import type { RowStore, RowStores } from '../relations/rows/rows.ts';
 import type { DatabaseUserStore } from '../relations/user-stores.ts';
 import { importPlaces } from './bulk.ts';
@@ -40,6 +40,11 @@ export interface RestOptions {
   readonly idempotencyHours?: number;
   /** Largest import in bytes; default 4 GiB. */
   readonly maxImportBytes?: number;
+  /**
+   * Whether users have the paths and replies of the contract, or those of a relation: then `users` needs rows. Default:
+   * contract.
+   */
+  readonly userPaths?: 'contract' | 'standard';
   /** The rows of declared relations; default none. */
   readonly relations?: RowStores | undefined;
   /** The changes of users; without it GET /users offers no event stream. */
@@ -64,6 +69,7 @@ export const rest: FastifyPluginAsync<RestOptions> = async (
     maxBodyBytes = DEFAULTS.maxBodyBytes,
     requireIfMatch = DEFAULTS.requireIfMatch,
     idempotencyHours = DEFAULTS.idempotencyHours,
+    userPaths = DEFAULTS.users,
     maxImportBytes = DEFAULTS.maxImportBytes,
     relations = new Map(),
     feed,
@@ -73,99 +79,95 @@ export const rest: FastifyPluginAsync<RestOptions> = async (
     cors: pages,
   },
 ) => {
+  const isStandard = userPaths === 'standard';
+  if (isStandard && users.rows === undefined)
+    throw new Error(
+      'Users have the paths of a relation only if their rows are open, as readRelations lists them',
+    );
+  const served: RowStores =
+    isStandard && users.rows !== undefined ? new Map([...relations, [USERS, users.rows]]) : relations;
   const policy = await pluginPolicy(
     app,
     api,
-    Array.from(relations.values()).some((rows) => hasRules(rows.relation)),
+    Array.from(served.values()).some((rows) => hasRules(rows.relation)),
   );
   const cors = corsPolicy(pages);
   const bodyBudget = BodyBudget.of(app);
   const imports = { maxImportBytes, bodyBudget, places: importPlaces() };
   const openStream = changeStreams({ maxStreams, policy, cors });
-  const plain = userEndpoints({
-    users,
-    bodyLimit: maxBodyBytes,
+  const changes = feed && userChanges(openStream, feed);
+  const listed = relationsOf(relations, users.rows);
+  const rules =
+    listed.size === 0 ? undefined : (await import('../access/row-access.ts')).rulesOf(listed, policy);
+  const shared = {
     prefix: app.prefix,
     requireIfMatch,
     idempotencyHours,
     ...imports,
-    changes: feed && userChanges(openStream, feed),
     policy,
     cors,
+  };
+  const listOptions = async () => ({
+    relations: listed,
+    rules,
+    cursorKey: () => users.lists.cursorKey(),
+    ...(await import('./relation-lists.ts')).listCaches(),
   });
-  const listed = relationsOf(relations, users.rows);
-  const rules =
-    listed.size === 0 ? undefined : (await import('../access/row-access.ts')).rulesOf(listed, policy);
-  const cursorKey = () => users.lists.cursorKey();
-  const { list, read, create, update, remove } =
-    users.rows === undefined
-      ? plain
-      : (await import('./user-columns.ts')).withColumns(plain, users.rows, {
-          users,
-          ...imports,
-          prefix: app.prefix,
-          relations: listed,
-          rules,
-          ...(await import('./relation-lists.ts')).listCaches(),
-          cursorKey,
-          requireIfMatch,
-          idempotencyHours,
-          policy,
-        });
   readRawBodies(app, bodyBudget);
   app.setNotFoundHandler(notFound);
-  addPreflights(app, cors, undefined, relations.size === 0 ? [] : ['PATCH']);
-  const names = new Set(relations.keys());
+  addPreflights(app, cors, undefined, served.size === 0 ? [] : ['PATCH']);
+  const names = new Set(served.keys());
   const errors = restErrorsWith(names, app.prefix);
   app.setErrorHandler((error, request, reply) =>
     request.is404 ? notFound(request, reply) : sendProblem(errors, error, request, reply),
   );
 
   // A trailing slash makes no difference.
-  for (const slash of ['', '/']) {
-    addEndpoint(app, 'GET', `/users${slash}`, list);
-    addEndpoint(app, 'POST', `/users${slash}`, create);
-    addEndpoint(app, 'GET', `/users/:id${slash}`, read);
-    addEndpoint(app, 'PUT', `/update/:id${slash}`, update);
-    addEndpoint(app, 'DELETE', `/delete/:id${slash}`, remove);
+  if (!isStandard) {
+    const plain = userEndpoints({ users, bodyLimit: maxBodyBytes, changes, ...shared });
+    const { list, read, create, update, remove } =
+      users.rows === undefined
+        ? plain
+        : (await import('./user-columns.ts')).withColumns(plain, users.rows, {
+            users,
+            ...shared,
+            ...(await listOptions()),
+          });
+    for (const slash of ['', '/']) {
+      addEndpoint(app, 'GET', `/users${slash}`, list);
+      addEndpoint(app, 'POST', `/users${slash}`, create);
+      addEndpoint(app, 'GET', `/users/:id${slash}`, read);
+      addEndpoint(app, 'PUT', `/update/:id${slash}`, update);
+      addEndpoint(app, 'DELETE', `/delete/:id${slash}`, remove);
+    }
   }
 
-  if (relations.size > 0) {
-    const [{ relationEndpoints }, { RelationChanges }] = await Promise.all([
+  if (served.size > 0) {
+    const [{ relationEndpoints }, { RelationChanges }, { batchEndpoint }] = await Promise.all([
       import('./relations.ts'),
       import('./relations/relation-changes.ts'),
+      import('./relations/batch.ts'),
     ]);
-    const { listCaches } = await import('./relation-lists.ts');
     const options = {
-      prefix: app.prefix,
-      requireIfMatch,
-      idempotencyHours,
-      ...imports,
-      policy,
-      cors,
-      stores: relations,
-      relations: listed,
-      rules,
+      ...shared,
+      ...(await listOptions()),
+      stores: served,
       changes: new RelationChanges({
-        stores: relations,
+        stores: served,
         relations: listed,
         rules,
         feed: relationFeed,
+        ofUsers: changes,
         open: openStream,
         policy,
         cors,
       }),
-      cursorKey,
-      ...listCaches(),
     };
-    const { batchEndpoint } = await import('./relations/batch.ts');
-    const batch = batchEndpoint(relations, options);
+    const batch = batchEndpoint(served, options);
     for (const slash of ['', '/']) addEndpoint(app, 'POST', `/${BATCH}${slash}`, batch);
     const { all } = options.changes;
     for (const slash of ['', '/']) addEndpoint(app, 'GET', `/${CHANGES_PATH}${slash}`, all, { fast: false });
-    const endpoints = [...relations].map(
-      ([name, store]) => [name, relationEndpoints(store, options)] as const,
-    );
+    const endpoints = [...served].map(([name, store]) => [name, relationEndpoints(store, options)] as const);
     const each = (which: keyof ReturnType<typeof relationEndpoints>) =>
       new Map(endpoints.map(([name, own]) => [name, own[which]]));
     for (const slash of ['', '/']) {

@@ -394,12 +394,23 @@ for (const [engine, open] of Object.entries(relationDoors)) {
 
   test(`random operations with users on ${engine} do what they do on arrays`, async () => {
     await fc.assert(
-      fc.asyncProperty(declarationsWithUsers, fc.gen(), async ({ relations }, draw) => {
-        await using door = await open(relations, { isMigrated: true });
-        const users = relations.find(({ name }) => name === 'users');
-        assert.ok(users !== undefined);
-        await new Comparison(usersAsRows(door, users), relations, draw).run();
-      }),
+      fc.asyncProperty(
+        declarationsWithUsers,
+        fc.boolean(),
+        fc.gen(),
+        async ({ relations }, isStandard, draw) => {
+          const users = relations.find(({ name }) => name === 'users');
+          assert.ok(users !== undefined);
+          if (isStandard) {
+            const served = relations.map((each) => (each === users ? { ...users, shown: undefined } : each));
+            await using door = await open(served, { isMigrated: true, userPaths: 'standard' });
+            await new Comparison(door, served, draw).run();
+            return;
+          }
+          await using door = await open(relations, { isMigrated: true });
+          await new Comparison(usersAsRows(door, users), relations, draw).run();
+        },
+      ),
       { numRuns: RUNS[engine] ?? 1, endOnFailure: true },
     );
   });

@@ -228,6 +228,12 @@ export const rest = {
     default: 8000,
     help: 'Port of the REST door; 0 picks a free one. unix:<path> for a Unix socket.',
   }),
+  users: choice({
+    env: 'REST_USERS',
+    default: 'contract',
+    choices: ['contract', 'standard'],
+    help: 'Paths and replies of users: those of the contract, or those of every other relation, such as 404, 201 and PATCH /users/7 (contract, standard).',
+  }),
   search: choice({
     env: 'REST_SEARCH',
     default: 'none',

@@ -4,6 +4,7 @@ import {
   type ColumnType,
   type Reference,
   type Relation,
+  USER_COLUMNS,
   USERS,
 } from '../../relations/relation.ts';
 import { defaultOf, indexedBytes, typeOf } from './columns.ts';
@@ -14,7 +15,7 @@ import { manyOf } from './many.ts';
 import { type Draft, type Field, keyOf, readDraft } from './relation-draft.ts';
 import { checkInverses, checkNames } from './relation-names.ts';
 import { checkRuleTrees, columnRules, readRules } from './rules.ts';
-import { checkUsersDefaults, readUsersDraft } from './users-draft.ts';
+import { checkUsersDefaults, readUsersDraft, withForms } from './users-draft.ts';
 
 const MAX_RELATIONS = 200;
 /** Maximum number of unique constraints and indexes of one relation. */
@@ -27,10 +28,14 @@ const MAX_INDEXED_BYTES = 2_600;
 type Unlinked = Omit<Relation, 'inverses' | 'many'>;
 
 /**
- * Reads the relations of a configuration, with that of users if it is declared or referred to. Appends one line per problem
- * to `problems`, with its path; returns no relations then.
+ * Reads the relations of a configuration, with that of users if it is declared, referred to or served as one. Appends
+ * one line per problem to `problems`, with its path; returns no relations then.
  */
-export function readRelations(given: Given, problems: string[]): readonly Relation[] {
+export function readRelations(
+  given: Given,
+  problems: string[],
+  { servesUsers = false }: { readonly servesUsers?: boolean } = {},
+): readonly Relation[] {
   const before = problems.length;
   const named = namedOf(given, 'relations by name', problems);
   if (named.length > MAX_RELATIONS) {
@@ -45,10 +50,14 @@ export function readRelations(given: Given, problems: string[]): readonly Relati
     [...references.values()].some(({ data }) => data.to === USERS),
   );
   const ofUsers = users ?? { name: USERS, value: undefined, path: pathTo(given.path, USERS) };
-  const drafts =
-    refersToUsers || users !== undefined ? [...declared, readUsersDraft(ofUsers, keys, problems)] : declared;
+  const hasUsers = servesUsers || refersToUsers || users !== undefined;
+  const drafts = hasUsers ? [...declared, readUsersDraft(ofUsers, keys, problems)] : declared;
   const reader = new Resolver(drafts, problems);
-  const relations = drafts.map((draft) => reader.relation(draft));
+  const relations = drafts.map((draft) => {
+    const relation = reader.relation(draft);
+    if (draft.name !== USERS) return relation;
+    return servesUsers ? withForms(relation) : { ...relation, shown: USER_COLUMNS };
+  });
   checkNames(declared, relations, problems);
   for (const [i, draft] of drafts.entries()) {
     const relation = relations[i];

@@ -1,5 +1,5 @@
 import { isRecord } from '../../core/json.ts';
-import { type Relation, USERS } from '../../relations/relation.ts';
+import { type Relation, type TextForm, USERS } from '../../relations/relation.ts';
 import { MAX_EMAIL, MAX_NAME } from '../../relations/user.ts';
 import { type Named, namedOf, pathTo } from './fields.ts';
 import { type Draft, readDraft } from './relation-draft.ts';
@@ -42,6 +42,22 @@ export function readUsersDraft(
   };
   return readDraft({ name: USERS, value: whole, path }, keys, problems);
 }
+
+/** The relation of users with the forms of their texts. */
+export function withForms<R extends Pick<Relation, 'columns'>>(users: R): R {
+  const columns = users.columns.map((column) => {
+    const form = FORMS.get(column.name);
+    return form === undefined || column.type.kind !== 'text'
+      ? column
+      : { ...column, type: { ...column.type, form } };
+  });
+  return { ...users, columns };
+}
+
+const FORMS: ReadonlyMap<string, TextForm> = new Map([
+  ['name', 'filled'],
+  ['email', 'address'],
+]);
 
 /** Users are also created by statements that do not know the column. */
 function checkColumn(column: Readonly<Record<string, unknown>>, path: string, problems: string[]): void {

@@ -1,8 +1,8 @@
 import { TimeSlice } from '../../core/scheduler.ts';
 import { didYouMean, quote } from '../../core/text.ts';
-import { codecOf } from '../codecs.ts';
 import {
   absentValue,
+  givenCodec,
   isAssigned,
   MAX_FAULTS,
   MAX_ROW,
@@ -181,7 +181,7 @@ function isRequired({ type, nullable, default: value, computed }: Column): boole
  */
 function fieldReader(column: Column, at: number, caller: string | undefined): FieldReader {
   const { name, type, nullable } = column;
-  const codec = codecOf(type);
+  const codec = givenCodec(column);
   const refuse = (faults: RowFault[], problem: string): Value => {
     if (faults.length < MAX_FAULTS.ofLine)
       faults.push({ detail: `"${name}" ${problem}`, pointer: `#/${name}` });

@@ -150,7 +150,7 @@ export function addedMembers({ columns }: Relation) {
 
 /** The rows of other relations that a reply may have within a row. */
 function embeddedMembers(relations: Relations, { references, inverses, many }: Relation) {
-  const rowOf = (to: string): Schema => (to === USERS ? { type: 'object' } : named(`${to}.Fields`));
+  const rowOf = (to: string): Schema => (relations.has(to) ? named(`${to}.Fields`) : { type: 'object' });
   const connected = many.flatMap(({ name, through, other }) => {
     const onward = relations.get(through)?.references.find((each) => each.name === other);
     return onward === undefined ? [] : [[`${name}?`, listOf(rowOf(onward.to))] as const];

@@ -6,6 +6,7 @@ import {
   absentValue,
   assigned,
   decoded,
+  givenCodec,
   MAX_FAULTS,
   MAX_ROW,
   type Proposals,
@@ -209,7 +210,7 @@ export class RowFormat {
     this.#mayLackPath = key.length === 1 && PATHLESS_TYPES.includes(type?.kind);
     this.#readers = columns.map((column) => ({
       column,
-      codec: codecOf(column.type),
+      codec: givenCodec(column),
       part: key.indexOf(column.name),
       isInherited: column.name in Object.prototype,
       assigned: assigned(column),
@@ -436,7 +437,7 @@ export class RowFormat {
         this.#requireWritable(column, view, false, '#', faults);
         const detail = column.computed && assigned(column);
         if (detail !== undefined) faults.push({ detail, pointer: pointerTo('#', name) });
-        else patch.set(i, readMember(column, codecOf(column.type), own, '#', faults));
+        else patch.set(i, readMember(column, givenCodec(column), own, '#', faults));
       }
     }
     return patch;

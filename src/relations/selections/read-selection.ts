@@ -1,5 +1,5 @@
 import { didYouMean, quote } from '../../core/text.ts';
-import { type Relation, USER_COLUMNS, USERS } from '../relation.ts';
+import type { Relation } from '../relation.ts';
 import {
   type ColumnGuard,
   type Filter,
@@ -18,13 +18,13 @@ import { checkSelection, type Link, linkOf, type SelectedMember, type Selection 
 export const EMBED = 'embed.';
 
 /**
- * The indexes of the columns of a row without `fields`: those that the caller may read; undefined for all. Users have
- * those of the contract.
+ * The indexes of the columns of a row without `fields`: those that the caller may read; undefined for all. Users with
+ * the paths of the contract have its columns.
  */
 export function columnsOfRow(relation: Relation, guard?: ColumnGuard): readonly number[] | undefined {
-  const { name, columns } = relation;
-  if (name !== USERS) return guard?.readableOf(relation);
-  return columns.flatMap((column, i) => (USER_COLUMNS.includes(column.name) ? [i] : []));
+  const { shown, columns } = relation;
+  if (shown === undefined) return guard?.readableOf(relation);
+  return columns.flatMap((column, i) => (shown.includes(column.name) ? [i] : []));
 }
 
 /** What `fields` and the parameters of embedded rows ask for. */

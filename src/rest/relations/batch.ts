@@ -374,7 +374,7 @@ class Batch {
       return { json: value === null ? null : JSON.parse(codecOf(source.type).format(value)) };
     if (kindOf(source.type) === kindOf(target)) return new EarlierValue(write, column);
     throw invalidBatch(
-      `${pointer} of write ${write} is of the type ${source.type.kind}, not ${target.kind}`,
+      `${pointer} of write ${write} is of the type ${kindOf(source.type)}, not ${kindOf(target)}`,
       at,
     );
   }
@@ -494,5 +494,6 @@ function knownValue(write: RowWrite, format: RowFormat, column: number): Given |
 /** What a type stores, as far as a value of one can be one of another. */
 function kindOf(type: ColumnType): string {
   if (type.kind === 'serial') return 'integer';
+  if (type.kind === 'text') return type.form ?? type.kind;
   return type.kind === 'decimal' ? `decimal ${type.scale}` : type.kind;
 }

@@ -22,6 +22,8 @@ interface RelationChangesOptions extends Guards, RowAccess {
   readonly relations: Relations;
   /** The changes of those that record them; undefined if none does. */
   readonly feed: RelationFeed | undefined;
+  /** Answers with the changes of users, which have a log of their own; undefined if they are not followed. */
+  readonly ofUsers: Endpoint['handle'] | undefined;
   readonly open: OpenStream;
 }
 
@@ -48,7 +50,8 @@ export class RelationChanges {
   besides(list: Endpoint['handle'], relation: Relation): Endpoint['handle'] {
     return (ctx) => {
       if (!prefersEventStream(ctx.headers.accept, JSON_TYPE)) return list(ctx);
-      const { feed } = this.#options;
+      const { feed, ofUsers } = this.#options;
+      if (relation.name === USERS && ofUsers !== undefined) return ofUsers(ctx);
       if (!relation.changes || feed === undefined) {
         throw new HttpProblem(406, 'NOT_ACCEPTABLE', unrecorded(relation.name));
       }

@@ -1,6 +1,6 @@
 import { type MaybePromise, whenReady } from '../../core/scheduler.ts';
 import type { ImportPosition } from '../../relations/import.ts';
-import { type Relation, USER_COLUMNS, USERS, type Value } from '../../relations/relation.ts';
+import { type Relation, USERS, type Value } from '../../relations/relation.ts';
 import type { Condition, Relations } from '../../relations/rows/conditions.ts';
 import type { RowExports } from '../../relations/rows/row-exports.ts';
 import {
@@ -69,9 +69,9 @@ export function withUserIndexes(
   });
 }
 
-/** Whether writes to relations can change users, who have columns of the declaration then. */
+/** Whether writes to relations can change users. */
 export function changesUsers(relations: readonly Relation[]): boolean {
-  return relations.some(({ name, columns }) => name === USERS && columns.length > USER_COLUMNS.length);
+  return relations.some(({ name }) => name === USERS);
 }
 
 /** Gives the store of users their rows; returns the stores of the other relations. */

@@ -120,7 +120,13 @@ async function open(
       port: 0,
       portHint: '--rest-port',
       log: await openLog({ level: 'info', stream: captureLog().stream }),
-      errors: restErrorsWith(new Set(relations.map(({ name }) => name).filter((name) => name !== USERS))),
+      errors: restErrorsWith(
+        new Set(
+          relations
+            .map(({ name }) => name)
+            .filter((name) => name !== USERS || options.userPaths === 'standard'),
+        ),
+      ),
       fastPath,
     }),
   );

@@ -22,9 +22,9 @@ function isUpToDate(directory: URL, inputs: string): boolean {
   const manifest = readManifest(directory);
   return (
     manifest?.inputs === inputs &&
-    Object.entries(manifest.files)
-      .flatMap(([name, { codings }]) => [name, ...codings.map((coding) => storedName(name, coding))])
-      .every((name) => existsSync(new URL(name, directory)))
+    Object.entries(manifest.files).every(([name, file]) =>
+      existsSync(new URL(storedName(name, file), directory)),
+    )
   );
 }
 
@@ -39,9 +39,8 @@ async function store(
   const draft = `${target}.${process.pid}`;
   try {
     await mkdir(draft, { recursive: true });
-    for (const { forms } of files) {
-      for (const [name, contents] of forms) await writeFile(`${draft}/${name}`, contents);
-    }
+    for (const { name, entry, stored } of files)
+      await writeFile(`${draft}/${storedName(name, entry)}`, stored);
     await writeFile(`${draft}/LICENSES.txt`, notices);
     await writeFile(`${draft}/manifest.json`, `${JSON.stringify(manifest, null, 2)}\n`);
     await rm(target, { recursive: true, force: true });

@@ -1,4 +1,13 @@
-import { mkdirSync, readFileSync, realpathSync, statSync, writeFileSync } from 'node:fs';
+import {
+  constants,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  realpathSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { basename, dirname, join, relative, resolve, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { moduleFiles } from '../config/module.ts';
@@ -6,6 +15,7 @@ import { PACKAGE_ROOT, readPackageInfo } from '../core/package-root.ts';
 import { shellWord } from '../core/text.ts';
 import { readArguments } from './arguments.ts';
 import { type Command, type CommandIo, YES_OPTION } from './command.ts';
+import { projectFiles, projectName } from './project-files.ts';
 import { confirmed, note, print } from './terminal.ts';
 
 /**
@@ -41,15 +51,14 @@ export const init: Command = {
     words: '[folder] [options]',
     maxWords: 1,
     about:
-      'Writes portico.config.mts with a handler, a health check and an endpoint into a folder, the current one by ' +
-      'default. It overwrites nothing.',
+      'Writes a project into a folder, the current one by default: portico.config.mts with a handler, a health check ' +
+      'and an endpoint, a package.json that depends on this package, a test, .gitignore, Dockerfile, compose.yaml and ' +
+      'a unit of systemd. Where a package.json is, it writes portico.config.mts alone. It overwrites nothing.',
     options: {
-      '--package':
-        'Also writes a package.json, if there is none, that depends on this package, so "npm install" and "npm start" ' +
-        'start the service.',
+      '--package': 'Also writes the other files where a package.json is.',
       ...YES_OPTION,
     },
-    examples: ['portico init --yes', 'portico init my-service --package --yes'],
+    examples: ['portico init my-service --yes', 'portico init --yes'],
     standalone: true,
   },
   run,
@@ -60,13 +69,13 @@ async function run(argv: readonly string[], io: CommandIo): Promise<number> {
   const folder = resolve(args.words[0] ?? '.');
   const [present] = moduleFiles(folder);
   if (present !== undefined) throw args.misuse(`${present} is already there; nothing was written`);
-  const withPackage = args.has('--package');
-  const names = `portico.config.mts${withPackage ? ' and package.json' : ''}`;
+  const isProject = args.has('--package') || !existsSync(join(folder, 'package.json'));
+  const names = isProject ? 'a project' : 'portico.config.mts';
   const never = new AbortController().signal;
   if (!args.has('--yes') && !(await confirmed(io, `Write ${names} into ${folder}?`, never))) return 1;
   mkdirSync(folder, { recursive: true });
   await write(io, join(folder, 'portico.config.mts'), MODULE);
-  if (!withPackage) {
+  if (!isProject) {
     note(
       io,
       'Start the service there with "portico", or "npx portico" where the package is installed in the folder.',
@@ -74,27 +83,47 @@ async function run(argv: readonly string[], io: CommandIo): Promise<number> {
     return 0;
   }
   const { name } = readPackageInfo();
-  const source = packageSource(realpathSync(folder));
-  const manifest = {
-    private: true,
-    type: 'module',
-    scripts: { start: 'portico serve' },
-    dependencies: { [name]: source },
-  };
-  const isNew = await write(io, join(folder, 'package.json'), `${JSON.stringify(manifest, null, 2)}\n`);
+  const from = packageSource(realpathSync(folder));
+  // The project is complete with it, so that an image can be built from the folder.
+  const tarball = /^file:.*\.tgz$/.test(from) ? basename(from) : undefined;
+  if (tarball !== undefined) await copy(io, join(folder, from.slice('file:'.length)), join(folder, tarball));
+  const source = tarball === undefined ? from : `file:${tarball}`;
+  const files = projectFiles({
+    name: projectName(basename(folder)),
+    dependency: [name, source],
+    tarball,
+    node: NODE_VERSION,
+  });
+  let isNew = false;
+  for (const [file, text] of Object.entries(files)) {
+    const isWritten = await write(io, join(folder, file), text);
+    if (file === 'package.json') isNew = isWritten;
+  }
   note(
     io,
     isNew
-      ? `It takes ${name} from ${source}. Run "npm install" and then "npm start" there.`
+      ? `It takes ${name} from ${source}. Run "npm install" and then "npm start" there, or "npm test".`
       : `Run "npm install ${shellWord(`${name}@${source}`)}" and then "npx portico" there.`,
   );
   return 0;
 }
 
+/** The version of Node that images of projects have. */
+const NODE_VERSION = '26.10.0';
+
+/** Copies a file unless there is one. */
+async function copy(io: CommandIo, from: string, to: string): Promise<void> {
+  await unlessThere(io, to, () => copyFileSync(from, to, constants.COPYFILE_EXCL));
+}
+
 /** Writes a file unless it exists; resolves to whether it wrote it. */
-async function write(io: CommandIo, path: string, text: string): Promise<boolean> {
+function write(io: CommandIo, path: string, text: string): Promise<boolean> {
+  return unlessThere(io, path, () => writeFileSync(path, text, { flag: 'wx' }));
+}
+
+async function unlessThere(io: CommandIo, path: string, make: () => void): Promise<boolean> {
   try {
-    writeFileSync(path, text, { flag: 'wx' });
+    make();
     await print(io, `${path} written.\n`);
     return true;
   } catch (error) {

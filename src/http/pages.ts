@@ -2,6 +2,8 @@ import { createHash } from 'node:crypto';
 import { createReadStream, readFileSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import type { IncomingHttpHeaders } from 'node:http';
+import { pipeline, type Readable } from 'node:stream';
+import { createGunzip } from 'node:zlib';
 import { addEndpoint, type Reply } from '@portico/transport';
 import type { FastifyInstance } from 'fastify';
 import { parseWeightedList, prefersHtml } from '../core/negotiation.ts';
@@ -23,8 +25,8 @@ type AssetReply = (
 ) => Promise<Reply | undefined>;
 
 /**
- * Serves the built files of a page. Files are streamed from disk and not kept in memory, because browsers
- * cache them.
+ * Serves the built files of a page. Files are streamed from disk and not kept in memory, because browsers cache them. A
+ * compressed file is decompressed for the rare client that does not accept gzip.
  */
 export function assetReplies(manifest: Manifest, directory: URL): AssetReply {
   const files = new Map<string, BuiltFile>(Object.entries(manifest.files));
@@ -32,55 +34,40 @@ export function assetReplies(manifest: Manifest, directory: URL): AssetReply {
     // Only names from the manifest are served, so no request can reach outside the folder.
     const file = files.get(name);
     if (file === undefined) return undefined;
-    const coding = chooseCoding(request.headers['accept-encoding'], file.codings);
-    const stored = new URL(storedName(name, coding), directory);
+    const stored = new URL(storedName(name, file), directory);
     const stats = await stat(stored).catch(() => undefined);
     if (stats === undefined) return undefined;
+    const isCoded = file.isCompressed && acceptsGzip(request.headers['accept-encoding']);
     return {
       status: 200,
       type: file.contentType,
-      body: request.method === 'HEAD' ? '' : createReadStream(stored),
+      body: request.method === 'HEAD' ? '' : contentOf(stored, file.isCompressed && !isCoded),
       headers: {
         ...headers,
-        'content-length': String(stats.size),
-        ...(coding === undefined ? {} : { 'content-encoding': coding }),
+        'content-length': String(isCoded ? stats.size : file.size),
+        ...(isCoded ? { 'content-encoding': 'gzip' } : {}),
       },
     };
   };
 }
 
-/** A coding in which a file is stored next to its plain form. */
-export type ContentCoding = 'br' | 'gzip';
-
-const extensions = { br: '.br', gzip: '.gz' } as const;
-
-/** The name under which a file is stored with a coding, or without one. */
-export function storedName(name: string, coding: ContentCoding | undefined): string {
-  return coding === undefined ? name : name + extensions[coding];
+function contentOf(stored: URL, decompresses: boolean): Readable {
+  const content = createReadStream(stored);
+  // The reply ends with the error that its stream is destroyed with.
+  return decompresses ? pipeline(content, createGunzip(), () => {}) : content;
 }
 
-/**
- * The stored coding that the client prefers; undefined for the plain file. `available` is in order of the
- * server's preference, which decides between equal weights.
- */
-export function chooseCoding(
-  acceptEncoding: string | undefined,
-  available: readonly ContentCoding[],
-): ContentCoding | undefined {
-  if (acceptEncoding === undefined) return undefined;
-  const weights = new Map(parseWeightedList(acceptEncoding).map(({ name, weight }) => [name, weight]));
-  const weightOf = (coding: string) => weights.get(coding) ?? weights.get('*') ?? 0;
+/** The name under which a file is stored. */
+export function storedName(name: string, { isCompressed }: Pick<BuiltFile, 'isCompressed'>): string {
+  return isCompressed ? `${name}.gz` : name;
+}
 
-  let best: ContentCoding | undefined;
-  let bestWeight = weights.get('identity') ?? 0;
-  for (const coding of available) {
-    const weight = weightOf(coding);
-    if (weight > 0 && (weight > bestWeight || (best === undefined && weight === bestWeight))) {
-      best = coding;
-      bestWeight = weight;
-    }
-  }
-  return best;
+/** Whether a client accepts gzip, and prefers nothing to it (RFC 9110 12.5.3). */
+export function acceptsGzip(acceptEncoding: string | undefined): boolean {
+  if (acceptEncoding === undefined) return false;
+  const weights = new Map(parseWeightedList(acceptEncoding).map(({ name, weight }) => [name, weight]));
+  const weight = weights.get('gzip') ?? weights.get('*') ?? 0;
+  return weight > 0 && weight >= (weights.get('identity') ?? 0);
 }
 
 /**
@@ -164,10 +151,13 @@ function icon(colour: string): string {
   );
 }
 
-/** A file of a built page. Its encoded forms are stored next to it as `<name>.br` and `<name>.gz`. */
+/** A file of a built page. */
 export interface BuiltFile {
   readonly contentType: string;
-  readonly codings: readonly ContentCoding[];
+  /** In bytes, not compressed. */
+  readonly size: number;
+  /** Whether it is stored with gzip alone. */
+  readonly isCompressed: boolean;
 }
 
 /** The content of `manifest.json`, which `npm run build:pages` writes. */

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { execFile, execFileSync } from 'node:child_process';
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import { cp, mkdir, rm, symlink, writeFile } from 'node:fs/promises';
-import { dirname, join, relative } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { after, test } from 'node:test';
 import { promisify } from 'node:util';
 import { configSchema } from '../../scripts/config-schema.ts';
@@ -39,11 +39,11 @@ const dependencyIn = (place: string): string =>
 /** The command of the document, by a `portico` of any installation. */
 function initBy(portico: string): ShownCommand {
   const shown = byNpm(shownCommand('docs/PACKAGE.md', /init my-service/));
-  return { ...shown, command: shown.command.replace('command npx portico', portico) };
+  return { ...shown, command: shown.command.replace(/command npm exec .* -- portico/, portico) };
 }
 
-/** How a package.json in a folder names the tarball. */
-const tarballFrom = (from: string): string => `file:${relative(from, tarball)}`;
+/** How a package.json names the copy of the tarball beside it. */
+const COPIED = `file:${basename(tarball)}`;
 
 /** A new folder below that of the tarball. */
 async function emptyFolder(name: string): Promise<string> {
@@ -69,15 +69,16 @@ async function beginService(place: string, portico: string) {
 /** The folder of a service that was written by the package in the tarball alone. */
 const fromTarball = await beginService(
   await emptyFolder('tarball'),
-  `command npx --yes --package='${tarball}' -- portico`,
+  `command npm exec --yes --package='${tarball}' -- portico`,
 );
 
-/** A copy of what npm has installed there, beside it because npm notes the path of the tarball. */
+/** A copy of what npm has installed there, with the tarball, of which npm notes the path. */
 const folder = await emptyFolder('tarball/installed');
 await cp(join(fromTarball, 'node_modules'), join(folder, 'node_modules'), {
   recursive: true,
   verbatimSymlinks: true,
 });
+await cp(join(fromTarball, basename(tarball)), join(folder, basename(tarball)));
 await writeFile(join(folder, 'package.json'), '{}');
 const installed = join(folder, 'node_modules/portico');
 const readJson = (path: string) => JSON.parse(readFileSync(join(installed, path), 'utf8'));
@@ -249,21 +250,31 @@ test('npx finds what is installed, writes its configuration and starts it', asyn
   assert.match(said, new RegExp(`^${line.replace('8080', '\\d+')}$`, 'm'));
 });
 
-test('portico init --package depends on the tarball that the package in the folder was installed from', async () => {
+test('portico init depends on the tarball that the package in the folder was installed from', async () => {
   const init = await runShown(initBy('command npx portico'), { cwd: folder });
   assert.equal(init.code, 0, init.stderr);
-  assert.match(init.stderr, /Run "npm install" and then "npm start" there\.$/m);
-  assert.equal(dependencyIn(folder), tarballFrom(join(folder, 'my-service')));
+  assert.match(init.stderr, /Run "npm install" and then "npm start" there, or "npm test"\.$/m);
+  assert.equal(dependencyIn(folder), COPIED);
 });
 
-test('portico init --package from the tarball alone: npm install and npm start start the service', () => {
-  assert.equal(dependencyIn(dirname(fromTarball)), tarballFrom(fromTarball));
+test('portico init from the tarball alone: npm install and npm start start the service', () => {
+  assert.equal(dependencyIn(dirname(fromTarball)), COPIED);
   assert.ok(existsSync(join(fromTarball, 'node_modules/.bin/portico')));
+});
+
+test('the test of a project that portico init wrote passes', async () => {
+  // Node would take it for a file of this run.
+  const { NODE_TEST_CONTEXT: _, ...outside } = process.env;
+  const { stdout } = await promisify(execFile)('npm', ['test'], {
+    cwd: fromTarball,
+    env: { ...outside, ...env },
+  });
+  assert.match(stdout, /the service is healthy, and stores a user/);
 });
 
 // npm notes nothing about it: the folder is linked, which needs no registry.
 const inProof = inFull ? false : 'only npm run proof installs the package globally';
-test('portico init --package from a global installation: npm install and npm start start the service', {
+test('portico init from a global installation: npm install and npm start start the service', {
   skip: inProof,
 }, async () => {
   const place = await emptyFolder('global');
@@ -274,7 +285,7 @@ test('portico init --package from a global installation: npm install and npm sta
   assert.ok(existsSync(join(service, 'node_modules/.bin/portico')));
 });
 
-test('portico init --package depends on what npm has noted about the installation', async () => {
+test('portico init depends on what npm has noted about the installation', async () => {
   const { version } = readJson('package.json');
   const notes: Readonly<Record<string, string>> = {
     'https://registry.example.com/portico/-/portico-0.1.0.tgz': `^${version}`,
@@ -289,7 +300,7 @@ test('portico init --package depends on what npm has noted about the installatio
   for (const [resolved, expected] of Object.entries(notes)) {
     const packages = { 'node_modules/portico': { resolved } };
     await writeFile(join(place, 'node_modules/.package-lock.json'), JSON.stringify({ packages }));
-    const words = ['node_modules/portico/bin/portico.js', 'init', 'my-service', '--package', '--yes'];
+    const words = ['node_modules/portico/bin/portico.js', 'init', 'my-service', '--yes'];
     execFileSync(process.execPath, words, { cwd: place, stdio: 'pipe' });
     assert.equal(dependencyIn(place), expected);
     await rm(join(place, 'my-service'), { recursive: true });

@@ -12,7 +12,17 @@ type JsonSchema = Readonly<Record<string, unknown>>;
 
 /** What the keys with plain data take. */
 const SCHEMAS: Readonly<Partial<Record<CodeKey, v.GenericSchema>>> = {
-  relations: relationsSchema,
+  relations: v.union([
+    relationsSchema,
+    v.literal('introspect'),
+    v.object({
+      introspect: v.object({
+        schema: v.optional(v.string()),
+        only: v.optional(v.array(v.string())),
+        except: v.optional(v.array(v.string())),
+      }),
+    }),
+  ]),
   'api.tokens': v.record(v.string(), apiTokenSchema),
   'webhook.sources': v.record(v.string(), v.union(Object.values(sourceSchemas))),
   'webhook.forward': v.record(v.string(), v.union([v.string(), forwardSchema])),

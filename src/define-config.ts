@@ -56,14 +56,25 @@ type Options<C, R extends RelationsData = Record<never, never>> = AllSettings & 
 
 /** The default export of a configuration module: nested settings, code and relations, all optional. */
 export type PorticoConfig<C = GraphqlContext> = Options<C> & {
-  /** Relations by name, each served at its path of the REST door. */
-  readonly relations?: RelationsData;
+  /** Relations by name, each served at its path of the REST door, or which tables of the database are relations. */
+  readonly relations?: RelationsData | Introspected;
 };
 
+/** The tables of the database, all with a primary key or some of them, instead of a declaration. */
+type Introspected =
+  | 'introspect'
+  | {
+      readonly introspect: {
+        /** The schema of PostgreSQL. Default: the current one. */
+        readonly schema?: string;
+        /** Default: all tables. */
+        readonly only?: readonly string[];
+        readonly except?: readonly string[];
+      };
+    };
+
 /** A configuration with its relations in their own type, from which `Row` and `NewRow` infer. */
-export interface RelationsConfig<C, R extends RelationsData> extends PorticoConfig<C> {
-  readonly relations: R;
-}
+export type RelationsConfig<C, R extends RelationsData> = Options<C> & { readonly relations: R };
 
 /** Declared relations; none where nothing is known of them. */
 type RelationsOf<R extends RelationsData> = RelationsData extends R ? Record<never, never> : R;
@@ -76,7 +87,7 @@ export function defineConfig<
   const R extends RelationsData = RelationsData,
   C = GraphqlContext<RelationsOf<R>>,
 >(
-  config: Options<C, RelationsOf<R>> & { readonly relations?: R },
+  config: Options<C, RelationsOf<R>> & { readonly relations?: R | Introspected },
 ): RelationsData extends R ? PorticoConfig<C> : RelationsConfig<C, R> {
   return config as RelationsConfig<C, R>;
 }

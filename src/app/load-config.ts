@@ -30,6 +30,7 @@ import {
   readHealthGroups,
 } from '../management/config.ts';
 import type { Relation, Rule } from '../relations/relation.ts';
+import type { IntrospectOptions } from '../sql/existing/declare.ts';
 
 /** The inputs of the configuration. */
 export interface ConfigSource extends SettingsSource {
@@ -61,6 +62,8 @@ export interface Config {
   readonly code: ConfigCode;
   /** The declared relations. */
   readonly relations: readonly Relation[];
+  /** Which tables of the database are relations, without being declared; undefined if none are. */
+  readonly introspect: IntrospectOptions | undefined;
   /** Absolute path of the configuration module; undefined if there is none. */
   readonly file: string | undefined;
   /**
@@ -101,8 +104,9 @@ export async function loadConfig({ check, ...source }: ConfigSource): Promise<Co
   const problems = [...loaded.problems];
   const place = { value: given.get('relations'), path: `${file?.name}: relations` };
   const servesUsers = loaded.settings['rest.users'] === 'standard';
-  const relations = await relationsOf(place, servesUsers, problems);
-  const settings = withScopes(loaded.settings, relations);
+  const introspect = introspectOf(place, problems);
+  const relations = introspect === undefined ? await relationsOf(place, servesUsers, problems) : [];
+  const settings = withScopes(loaded.settings, relations, introspect !== undefined);
   const code = readModuleCode(given, file?.name ?? '', problems);
   if (file !== undefined) check?.(code, file.name, resolveSecret, problems, { settings, broken, relations });
   if (complete) {
@@ -112,7 +116,7 @@ export async function loadConfig({ check, ...source }: ConfigSource): Promise<Co
     const isCall = problems.length === wrongFlags;
     throw new ConfigError(problems, undefined, isCall ? 'command line' : undefined);
   }
-  return { settings, sources, code, relations, file: file?.path, secretFile, resolveSecret };
+  return { settings, sources, code, relations, introspect, file: file?.path, secretFile, resolveSecret };
 }
 
 /** Reads the relations; imports their reader only if there are any. */
@@ -126,8 +130,55 @@ async function relationsOf(
   return readRelations({ value, path }, problems, { servesUsers });
 }
 
-/** Adds the scopes of relations to those that tokens may have. */
-function withScopes(settings: Settings, relations: readonly Relation[]): Settings {
+/** Reads which tables the start looks for: `'introspect'` or `{ introspect: { only } }`; undefined for a declaration. */
+function introspectOf({ value, path }: Given, problems: string[]): IntrospectOptions | undefined {
+  if (value === 'introspect') return {};
+  if (!isRecord(value) || !isRecord(value.introspect) || 'columns' in value.introspect) return undefined;
+  const options = value.introspect;
+  const at = `${path}.introspect`;
+  if (Object.keys(value).length > 1)
+    problems.push(`${path} has introspect, which takes the place of a declaration`);
+  for (const [name, given] of Object.entries(options)) {
+    if (!['schema', 'only', 'except'].includes(name))
+      problems.push(`${at}.${name} is not an option${didYouMean(name, ['schema', 'only', 'except'])}`);
+    else if (name === 'schema' ? typeof given !== 'string' : !isTexts(given))
+      problems.push(
+        `${at}.${name} must be ${name === 'schema' ? 'the name of a schema' : 'an array of tables'}`,
+      );
+  }
+  return options as IntrospectOptions;
+}
+
+const isTexts = (value: unknown) => Array.isArray(value) && value.every((each) => typeof each === 'string');
+
+/**
+ * A configuration with the relations that the tables of its database are, and with how existing tables store their rows;
+ * `notes` tell which tables are left out. Fails with DatabaseOpenError, which lists all differences between a declaration
+ * and its tables.
+ */
+export async function withTables(config: Config): Promise<Config & { readonly notes: readonly string[] }> {
+  const { settings, introspect } = config;
+  const url = settings['database.url'];
+  if (introspect === undefined && !config.relations.some(({ existing }) => existing !== undefined))
+    return { ...config, notes: [] };
+  const { existingTables, withExistingTables } = await import('../sql/open.ts');
+  if (introspect === undefined)
+    return { ...config, relations: await withExistingTables(url, config.relations), notes: [] };
+  const { relations: value, notes } = await existingTables(url, introspect);
+  const problems: string[] = [];
+  const declared = await relationsOf(
+    { value, path: 'introspected' },
+    settings['rest.users'] === 'standard',
+    problems,
+  );
+  if (problems.length > 0) throw new ConfigError(problems);
+  const relations = await withExistingTables(url, declared);
+  return { ...config, settings: withScopes(settings, relations), relations, notes };
+}
+
+/** Adds the scopes of relations to those that tokens may have; those of tables are known once they are found. */
+function withScopes(settings: Settings, relations: readonly Relation[], areToCome = false): Settings {
+  if (areToCome) return { ...settings, 'api.scopes': [...settings['api.scopes'], '*:read', '*:write'] };
   if (relations.length === 0) return settings;
   const served = relations.map(({ name }) => name).filter((name) => name !== 'users');
   const names = served.length === 0 ? [] : ['*', ...served];

@@ -28,7 +28,7 @@ import type { AppContext, OpenDoor } from './context.ts';
 import { asksForCredentials, configuredSecrets, warnOfExposedFiles } from './door-security.ts';
 import { addSetup } from './door-setup.ts';
 import { dataFolder, openApi, openGraphqlDoor, openManagementDoor, openRestDoor } from './doors.ts';
-import type { Config } from './load-config.ts';
+import { type Config, withTables } from './load-config.ts';
 import { openWebhookDoor } from './webhook-door.ts';
 
 /** Time that running requests and handlers have after a stop began, in milliseconds. */
@@ -67,7 +67,8 @@ export interface Service extends AsyncDisposable {
 }
 
 /** Wires the program; nothing listens yet. Fails with DatabaseOpenError, with nothing left open. */
-export async function createService(config: Config, { logStream }: ServiceOptions = {}): Promise<Service> {
+export async function createService(given: Config, { logStream }: ServiceOptions = {}): Promise<Service> {
+  const config = await withTables(given);
   const { settings } = config;
   const isOpen = (door: Door) => settings.interfaces.includes(door);
   await using opening = new AsyncDisposableStack();
@@ -120,6 +121,8 @@ export async function createService(config: Config, { logStream }: ServiceOption
       'the database has columns or tables that no relation declares',
     );
   if (relations !== undefined) warnOfUnruled(config.relations, log);
+  if (config.notes.length > 0)
+    log.warn({ tables: config.notes }, 'the database has tables or columns that are not served');
   const database = opened && (tracing?.database(opened, settings['database.url']) ?? opened);
   if (opened !== undefined) addWalGauge(metrics, opened);
   addDiskMetrics(metrics, dataFolder(settings['database.url'], database !== undefined));

@@ -77,6 +77,11 @@ export const commands: readonly CommandEntry[] = [
     load: async () => (await import('./database/migrate.ts')).migrate,
   },
   {
+    name: 'introspect',
+    summary: 'Writes a declaration of the tables that the database has.',
+    load: async () => (await import('./database/introspect.ts')).introspect,
+  },
+  {
     name: 'move',
     summary: 'Copies users and deliveries to another database, of any engine.',
     load: async () => (await import('./database/move.ts')).move,

@@ -24,6 +24,10 @@ export interface Storage {
   json(column: string): string;
   /** The expression by which values are compared and sorted; columns and parameters alike. */
   compared(expression: string): string;
+  /** The expression that a prefix is compared with, if another than that of `compared`. */
+  bytes?(expression: string): string;
+  /** The whole number that sums add, if the column has another. */
+  summed?(column: string): string;
 }
 
 /** A type of columns between clients and engines. Null is a matter of the column, except in storage. */

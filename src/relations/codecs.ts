@@ -9,6 +9,7 @@ import {
   same,
   storage,
 } from './codec.ts';
+import { storedCodec } from './existing/stored-forms.ts';
 import {
   bigintCodec,
   decimalCodec,
@@ -25,7 +26,8 @@ const codecs = new WeakMap<ColumnType, Codec>();
 export function codecOf(type: ColumnType): Codec {
   let codec = codecs.get(type);
   if (codec === undefined) {
-    codec = makeCodec(type);
+    const { stored } = type;
+    codec = stored === undefined ? makeCodec(type) : storedCodec(makeCodec(type), type, stored);
     codecs.set(type, codec);
   }
   return codec;

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Codec } from './codec.ts';
 import { codecOf } from './codecs.ts';
-import type { Column, Value } from './relation.ts';
+import { type Column, isComputed, type Value } from './relation.ts';
 import { isAddress } from './user.ts';
 
 /** How many faults a refusal lists, how many that of a line of an import lists, and how many its message has. */
@@ -69,14 +69,15 @@ function formProblem(
 }
 
 /** Whether the service alone gives a column its value: a number, or one that it computes. */
-export function isAssigned({ type, computed }: Column): boolean {
-  return computed !== undefined || (type.kind === 'serial' && !type.open);
+export function isAssigned(column: Column): boolean {
+  const { type } = column;
+  return isComputed(column) || (type.kind === 'serial' && !type.open);
 }
 
 /** Why a client cannot write a column that the service assigns; undefined if it can. */
 export function assigned(column: Column): string | undefined {
   if (!isAssigned(column)) return undefined;
-  const how = column.computed === undefined ? 'assigned by the service' : 'computed from other columns';
+  const how = isComputed(column) ? 'computed from other columns' : 'assigned by the service';
   return `"${column.name}" is ${how}; leave it out`;
 }
 
@@ -92,21 +93,19 @@ export function setValue(column: Column, value: Value | undefined, pointer: stri
  * The value of a column that a new row does not have; adds a fault if it needs one. `caller` is the name of
  * who sends the row, `at` the pointer of the row.
  */
-export function absentValue(
-  { name, type, nullable, default: standard, computed }: Column,
-  caller: string | undefined,
-  at: string,
-  faults: Faults,
-): Value {
+export function absentValue(column: Column, caller: string | undefined, at: string, faults: Faults): Value {
+  const { name, type, nullable, default: standard } = column;
   const refuse = (problem: string): Value => {
     faults.push({ detail: `"${name}" ${problem}`, pointer: pointerTo(at, name) });
     return null;
   };
   switch (standard?.kind) {
     case undefined:
-      return nullable || type.kind === 'serial' || computed !== undefined ? null : refuse('is missing');
+      return nullable || type.kind === 'serial' || isComputed(column) ? null : refuse('is missing');
     case 'value':
       return standard.value;
+    case 'database':
+      return null;
     case 'v4':
       return randomUUID();
     case 'v7':

@@ -4,7 +4,12 @@ import type { BeforeHooks } from './hooks/hooks.ts';
 export type TextForm = 'filled' | 'address';
 
 /** A type of columns with its bounds. The declaration's defaults are filled in. */
-export type ColumnType =
+export type ColumnType = KindOfColumn & {
+  /** How the table of another program stores the values; undefined if they are stored as Portico does. */
+  readonly stored?: string;
+};
+
+type KindOfColumn =
   /** A number of the row, never used again. `open` also takes a given number. */
   | { readonly kind: 'serial'; readonly open: boolean }
   | { readonly kind: 'integer'; readonly min?: number; readonly max?: number }
@@ -36,7 +41,9 @@ export type Value = null | boolean | number | bigint | string | Uint8Array;
 /** What a column contains if the row does not say it. */
 export type Default =
   | { readonly kind: 'value'; readonly value: Value }
-  | { readonly kind: 'now' | 'v4' | 'v7' | 'caller' };
+  | { readonly kind: 'now' | 'v4' | 'v7' | 'caller' }
+  /** The table of another program has a default that only the database knows. */
+  | { readonly kind: 'database' };
 
 /** The functions of computed columns. */
 export type ExpressionFunction =
@@ -94,6 +101,20 @@ export interface Column {
   readonly rules?: ColumnRules | undefined;
   /** Given if the engine computes the value from other columns of the row; no client writes it then. */
   readonly computed?: Expression | undefined;
+  /** Whether the table of another program computes it, so that no client writes it. */
+  readonly isGenerated?: boolean;
+}
+
+/** The particulars of a table that another program has made. */
+interface Existing {
+  /** The schema of PostgreSQL; undefined for the current one. */
+  readonly schema: string | undefined;
+  /** Whether it is a view, whose rows are only read. */
+  readonly isView: boolean;
+  /** Whether the version of a row is a digest of its values; else it is what the engine knows of the row. */
+  readonly hasDigest: boolean;
+  /** The constraints of the database by name, each with the columns that it is about. */
+  readonly constraints: ReadonlyMap<string, readonly string[]>;
 }
 
 /** Columns whose values are the key of a row of another relation. */
@@ -157,6 +178,13 @@ export interface Relation {
   readonly rules?: RelationRules | undefined;
   /** Functions that run before writes to its rows. */
   readonly before?: BeforeHooks | undefined;
+  /** Given if its table is that of another program, on which no statement of Portico changes anything but rows. */
+  readonly existing?: Existing | undefined;
+}
+
+/** Whether the engine computes a column, so that no client writes it. */
+export function isComputed({ computed, isGenerated }: Pick<Column, 'computed' | 'isGenerated'>): boolean {
+  return computed !== undefined || isGenerated === true;
 }
 
 /** Whether rules say who may do what with the rows of a relation, or with one of its columns. */

@@ -235,7 +235,9 @@ export function userValidators(version: number): Validators {
 
 /** The validators of a row of a relation. */
 export function rowValidators(relation: Relation, version: number): Validators {
-  return { etag: `"${version}${shapeOf(relation)}"`, changed: version };
+  // Only a column for versions has times.
+  const changed = relation.existing === undefined ? version : 0;
+  return { etag: `"${version}${shapeOf(relation)}"`, changed };
 }
 
 const shapes = new WeakMap<Relation, string>();
@@ -296,6 +298,7 @@ export function writeCondition(
     const versions = tags.map((tag) => versionOf(tag, shape)).filter((version) => version !== undefined);
     return { versions, before: undefined };
   }
+  if (relation?.existing !== undefined) return undefined;
   const moment = Date.parse(since ?? '');
   return Number.isNaN(moment) ? undefined : { versions: undefined, before: moment + 1_000 };
 }

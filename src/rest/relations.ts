@@ -100,7 +100,10 @@ export function relationEndpoints(store: RowStore, options: RelationEndpointOpti
       bodyLimit: BODY_LIMIT,
       ...(body === undefined ? {} : { body }),
       authorize: (ctx) => refuseCrossSite(ctx, options.cors),
-      handle: (ctx) => refusingConflicts(() => handle(ctx)),
+      handle(ctx) {
+        if (store.relation.existing?.isView) throw methodNotAllowed('GET, OPTIONS');
+        return refusingConflicts(() => handle(ctx));
+      },
     });
   const list = listOf(store, options);
   const exportRows = exporterOf(store, options);

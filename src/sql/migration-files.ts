@@ -1,4 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs';
+import { isReserved } from '../config/schema/reserved-names.ts';
 import { DatabaseOpenError } from '../core/errors.ts';
 
 /**
@@ -49,6 +50,26 @@ export function pendingFiles(
     );
   }
   return files.filter((name) => !applied.includes(name));
+}
+
+/**
+ * Throws DatabaseOpenError if a database without the tables of Portico has others with their names, by which Portico would
+ * mistake them for its own.
+ */
+export function requireFreeNames(tables: readonly string[], engine: 'sqlite' | 'postgres'): void {
+  const reserved = tables.filter(isReserved);
+  // Keys and sequences have the name of their table.
+  const taken = reserved.filter(
+    (name) => !/_(?:pkey|key|seq)$/.test(name) || !reserved.some((other) => name.startsWith(`${other}_`)),
+  );
+  if (taken.length === 0) return;
+  const remedy =
+    engine === 'sqlite'
+      ? 'Rename them, or give Portico another file.'
+      : 'Give Portico a schema of its own: run CREATE SCHEMA portico, and add ?options=-csearch_path%3Dportico to the URL; relations then name the schema of their tables.';
+  throw new DatabaseOpenError(
+    `another program has made tables with names that Portico needs: ${taken.join(', ')}. ${remedy}`,
+  );
 }
 
 /** Throws DatabaseOpenError if a migration is pending; `advice` says what to do. */

@@ -1,9 +1,13 @@
+import { DatabaseOpenError } from '../core/errors.ts';
 import { type MaybePromise, whenReady } from '../core/scheduler.ts';
+import type { Relation } from '../relations/relation.ts';
 import type { HealthIndicator, HealthResult } from '../telemetry/health.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import type { InSpan } from '../telemetry/opentelemetry.ts';
 import { type DatabaseObserver, READ_SAMPLE, type ReadTally } from './batch-queue.ts';
 import { type Database, databaseAt, type OpenOptions } from './database.ts';
+import type { DeclaredTables, IntrospectOptions } from './existing/declare.ts';
+import type { FoundTable } from './existing/found.ts';
 import type { SchemaSession } from './schema/steps.ts';
 import { opening } from './sqlite/migrate.ts';
 import { migrateFile, openForSchema, openSqlite, pendingInFile } from './sqlite/open.ts';
@@ -131,6 +135,40 @@ export async function withSchema<T>(
   );
   if (result.status === 'rejected') throw result.reason;
   return result.value;
+}
+
+/**
+ * Relations with what the database says of existing tables. Fails with DatabaseOpenError, which lists every difference
+ * between the declaration and the catalogue.
+ */
+export async function withExistingTables(
+  url: string,
+  relations: readonly Relation[],
+): Promise<readonly Relation[]> {
+  const schemas = new Set(relations.flatMap(({ existing }) => (existing ? [existing.schema] : [])));
+  if (schemas.size === 0) return relations;
+  const [{ readFoundTables }, { resolveRelations }] = await Promise.all([
+    import('./existing/declare.ts'),
+    import('./existing/resolve.ts'),
+  ]);
+  const problems: string[] = [];
+  const found = await withSchema(url, 'look', async (session) => {
+    const tables = new Map<string | undefined, readonly FoundTable[]>();
+    for (const schema of schemas) tables.set(schema, await readFoundTables(session, schema));
+    return resolveRelations(session.engine, relations, tables, problems);
+  });
+  if (problems.length === 0) return found;
+  throw new DatabaseOpenError(
+    `The tables of the database are not those of the declaration:\n${problems.map((line) => `  ${line}`).join('\n')}`,
+  );
+}
+
+/** The declaration of the tables that a database has. Fails with DatabaseOpenError. */
+export async function existingTables(url: string, options: IntrospectOptions): Promise<DeclaredTables> {
+  const { declareTables, readFoundTables } = await import('./existing/declare.ts');
+  return withSchema(url, 'look', async (session) =>
+    declareTables(session.engine, await readFoundTables(session, options.schema), options),
+  );
 }
 
 /** Imported on demand, so that only users of PostgreSQL load its driver. */

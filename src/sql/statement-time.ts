@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { DatabaseSync } from 'node:sqlite';
 
 /** Processor time that a statement, or the statements of one write, may take, in milliseconds. */
@@ -22,18 +23,33 @@ export function timely(alias: string, column: string): string {
  * The same for the rows of a table, of which a statement may look at any number: about one of sixteen, wherever their
  * numbers lie, because Node keeps the arguments of all calls until the statement ends.
  */
-export function timelyTable(alias: string, column: string): string {
-  return `(NOT ${someOf(alias)} OR ${timely(alias, column)})`;
+export function timelyTable(alias: string, column: string, isNumbered: boolean): string {
+  return `(NOT ${someOf(alias, isNumbered)} OR ${timely(alias, column)})`;
 }
 
-function someOf(alias: string): string {
+/** Tables of other programs and views may have no numbers. */
+function someOf(alias: string, isNumbered: boolean): string {
+  if (!isNumbered) return '(random() & 15 = 0)';
   return `((${alias}._rowid_ * 40503 >> 8) & 15 = 0)`;
 }
 
+/** The function that makes the version of a row from its values, where the table has no column for it. */
+export const ROW_DIGEST = 'portico_digest';
+
+function rowDigest(...values: readonly unknown[]): number {
+  const hash = createHash('sha256');
+  for (const value of values) {
+    const bytes = value instanceof Uint8Array ? value : Buffer.from(String(value));
+    hash.update(`${typeof value} ${bytes.length} `).update(bytes);
+  }
+  // As many bytes as a double holds.
+  return hash.digest().readUIntBE(0, 6);
+}
+
 /** The trigger of one connection that bounds the time of what a removal does to other rows, looking at some of them. */
-export function timedTrigger(table: string, nth: number, event: string): string {
+export function timedTrigger(table: string, nth: number, event: string, isNumbered: boolean): string {
   const name = `portico_timely_${nth}`;
-  return `CREATE TEMP TRIGGER IF NOT EXISTS ${name} AFTER ${event} ON main.${table} WHEN ${someOf('OLD')} BEGIN SELECT ${FUNCTION}(0); END`;
+  return `CREATE TEMP TRIGGER IF NOT EXISTS ${name} AFTER ${event} ON main.${table} WHEN ${someOf('OLD', isNumbered)} BEGIN SELECT ${FUNCTION}(0); END`;
 }
 
 /** Whether an error, perhaps one that another thread has described, is that of a statement that took too long. */
@@ -55,6 +71,7 @@ export class StatementTime {
       if (++this.#calls % LOOK === 0) this.check();
       return 1;
     });
+    db.function(ROW_DIGEST, { deterministic: true, varargs: true, useBigIntArguments: true }, rowDigest);
   }
 
   /** Must be called before a statement that may take long. */

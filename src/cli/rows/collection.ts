@@ -1,4 +1,4 @@
-import type { Config } from '../../app/load-config.ts';
+import { type Config, withTables } from '../../app/load-config.ts';
 import { didYouMean, quote } from '../../core/text.ts';
 import type { ImportPosition, ImportTarget } from '../../relations/import.ts';
 import { type ExportFormat, exportHead, userPages } from '../../relations/lists.ts';
@@ -45,11 +45,12 @@ export function isCollection({ relations }: Config, name: string): boolean {
 
 /** Opens users or a relation in the database of a configuration. Rejects with UsageError or DatabaseOpenError. */
 export async function openCollection(
-  config: Config,
+  given: Config,
   name: string,
   { misuse }: CommandArguments,
   topic: string,
 ): Promise<Collection> {
+  const config = await withTables(given);
   const { relations } = config;
   if (!isCollection(config, name)) {
     const known = [USERS, ...relations.map((relation) => relation.name)];

@@ -11,7 +11,9 @@ import { claimField, ruleField } from './rules.ts';
 export const NAME = /^[a-z][A-Za-z0-9_]{0,62}$/;
 export const NAMED =
   'must be a name of letters, digits and "_" that begins with a lower-case letter, at most 63';
-export const nameField = textField(NAME, NAMED);
+/** Tables of other programs and their columns also have upper-case letters. */
+export const EXISTING_NAME = /^[A-Za-z][A-Za-z0-9_]{0,62}$/;
+export const nameField = textField(EXISTING_NAME, NAMED);
 
 /** Maximum length of a text, in characters. */
 export const MAX_TEXT = 65_536;
@@ -33,6 +35,7 @@ const common = {
   readonly: v.optional(toggleField),
   immutable: v.optional(toggleField),
   set: v.optional(claimField),
+  generated: v.optional(v.picklist(['always', 'by default'], 'must be always or by default')),
 };
 const WHOLE = 'must be a whole number that a double holds exactly';
 const whole = wholeNumberField(Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER, WHOLE);

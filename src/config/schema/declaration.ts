@@ -47,6 +47,11 @@ interface ColumnOptions<T> {
   readonly immutable?: boolean;
   /** The claim of its creator that a new row has; no client writes it. */
   readonly set?: ClaimData;
+  /**
+   * Of an existing table: whether the database computes the column, so that no client writes it, or gives it a value if a
+   * new row has none.
+   */
+  readonly generated?: 'always' | 'by default';
 }
 
 interface Bounds<T> {
@@ -103,6 +108,10 @@ export interface RelationData {
   readonly one?: string;
   /** Default: the name. */
   readonly table?: string;
+  /** Whether another program has made the table; Portico changes its rows only. Default: false. */
+  readonly existing?: boolean;
+  /** The schema of an existing table on PostgreSQL. Default: the current one. */
+  readonly schema?: string;
   /** The former name of the table, once it is renamed. */
   readonly was?: string;
   readonly columns: Readonly<Record<string, ColumnData>>;

@@ -1,6 +1,6 @@
 import { didYouMean, quote } from '../../core/text.ts';
 import type { Many, Reference, Relation } from '../../relations/relation.ts';
-import { NAME, NAMED } from './columns.ts';
+import { EXISTING_NAME, NAME, NAMED } from './columns.ts';
 import { pathTo } from './fields.ts';
 import type { Draft } from './relation-draft.ts';
 
@@ -8,7 +8,7 @@ type Linked = Omit<Relation, 'many'>;
 
 /** The many-to-manies of a relation, each through a relation that refers to it and to another. */
 export function manyOf(
-  { path: place, options: { many = {} } }: Draft,
+  { path: place, options: { many = {}, existing } }: Draft,
   relation: Linked,
   relations: readonly Linked[],
   problems: string[],
@@ -17,7 +17,7 @@ export function manyOf(
   const taken = new Set([...columns, ...references, ...inverses].map(({ name }) => name.toLowerCase()));
   return Object.entries(many).flatMap(([name, { through, from, to }]): readonly Many[] => {
     const path = pathTo(`${place}.many`, name);
-    if (!NAME.test(name)) problems.push(`${path} ${NAMED}`);
+    if (!(existing ? EXISTING_NAME : NAME).test(name)) problems.push(`${path} ${NAMED}`);
     else if (taken.has(name.toLowerCase()))
       problems.push(`${path} has the name of a column, a reference or an inverse; rename it`);
     taken.add(name.toLowerCase());

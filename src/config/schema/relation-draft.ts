@@ -3,6 +3,7 @@ import { isRecord } from '../../core/json.ts';
 import { didYouMean, quote } from '../../core/text.ts';
 import {
   columnSchemas,
+  EXISTING_NAME,
   NAME,
   NAMED,
   nameField,
@@ -11,7 +12,7 @@ import {
   withoutLater,
 } from './columns.ts';
 import { computedSchema } from './computed.ts';
-import { type Named, namedOf, pathTo, readObject, toggleField } from './fields.ts';
+import { type Named, namedOf, pathTo, readObject, textField, toggleField } from './fields.ts';
 import { rulesSchema } from './rules.ts';
 
 const MAX_COLUMNS = 200;
@@ -27,7 +28,9 @@ const columnLists = v.optional(v.array(v.array(v.string(COLUMN_LISTS), COLUMN_LI
 const relationSchema = v.object(
   {
     one: v.optional(nameField),
-    table: v.optional(nameField),
+    table: v.optional(textField(/^[^\0]{1,63}$/u, 'must be the name of a table, at most 63 characters')),
+    existing: v.optional(toggleField),
+    schema: v.optional(textField(/^[^\0]{1,63}$/u, 'must be the name of a schema')),
     was: v.optional(nameField),
     columns: v.unknown(),
     key: v.optional(v.array(v.string(), 'must be an array of columns')),
@@ -74,7 +77,7 @@ export const relationsSchema = v.record(
 );
 
 /** What a declaration may say of a relation one day. */
-const LATER = ['existing', 'introspect'];
+const LATER = ['introspect'];
 
 type RelationOptions = v.InferOutput<typeof relationSchema>;
 type ReferenceData = Extract<ReadColumn, { readonly kind: 'reference' }>;
@@ -127,11 +130,13 @@ export function readDraft(
     problems.push(`${columnsPath} must be an object of columns by name`);
   const declared = namedOf({ value: given, path: columnsPath }, 'columns by name', problems);
   const fields = new Map<string, Field>();
+  const isExisting = isRecord(value) && value.existing === true;
+  if (!isExisting) checkOwnNames(value, path, problems);
   if (isRecord(value) && value.key === undefined && !declared.some((column) => column.name === 'id'))
     fields.set('id', { name: 'id', path: columnsPath, data: { kind: 'serial' }, place: 0 });
   const referring: Referring[] = [];
   for (const column of declared) {
-    checkColumnName(column, problems);
+    checkColumnName(column, problems, isExisting);
     const data = readColumn(column, problems);
     const isReference = isRecord(column.value) && column.value.type === 'reference';
     if (isReference) referring.push({ ...column, data: data?.kind === 'reference' ? data : undefined });
@@ -160,8 +165,35 @@ export function readDraft(
   };
 }
 
-function checkColumnName({ name, path }: Pick<Named, 'name' | 'path'>, problems: string[]): void {
-  if (!NAME.test(name)) problems.push(`${path} ${NAMED}`);
+/** Checks the names of a table that Portico makes, and of its columns. */
+function checkOwnNames(value: unknown, path: string, problems: string[]): void {
+  if (!isRecord(value)) return;
+  const check = (name: unknown, at: string) => {
+    if (typeof name === 'string' && EXISTING_NAME.test(name) && !NAME.test(name))
+      problems.push(`${at} ${NAMED}`);
+  };
+  check(value.one, `${path}.one`);
+  check(value.was, `${path}.was`);
+  if (typeof value.table === 'string' && !NAME.test(value.table)) problems.push(`${path}.table ${NAMED}`);
+  if (value.schema !== undefined) problems.push(`${path}.schema is possible for an existing table only`);
+  for (const [name, column] of Object.entries(isRecord(value.columns) ? value.columns : {})) {
+    if (!isRecord(column)) continue;
+    const at = pathTo(`${path}.columns`, name);
+    check(column.was, `${at}.was`);
+    check(column.inverse, `${at}.inverse`);
+    for (const [nth, each] of (Array.isArray(column.columns) ? column.columns : []).entries())
+      check(each, `${at}.columns[${nth}]`);
+    if (column.generated !== undefined)
+      problems.push(`${at}.generated is possible for an existing table only`);
+  }
+}
+
+function checkColumnName(
+  { name, path }: Pick<Named, 'name' | 'path'>,
+  problems: string[],
+  isExisting = false,
+): void {
+  if (!(isExisting ? EXISTING_NAME : NAME).test(name)) problems.push(`${path} ${NAMED}`);
   else if (RESERVED_COLUMNS.includes(name))
     problems.push(`${path} has the name of a parameter or operator of lists; rename it`);
 }

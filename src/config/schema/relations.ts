@@ -103,6 +103,8 @@ class Resolver {
   relation(draft: Draft): Unlinked {
     const { name, path, options, fields } = draft;
     const columns = Array.from(fields.values(), (field) => this.#column(draft, field)).filter(isGiven);
+    const isExisting = options.existing === true;
+    if (isExisting) this.#checkExisting(draft);
     const before = readHooks({ value: options.before, path: `${path}.before` }, this.#problems);
     const computed = readComputed(
       { value: options.computed, path: `${path}.computed` },
@@ -132,12 +134,35 @@ class Resolver {
       unique,
       indexes,
       references: Array.from(draft.references, ([each]) => this.#reference(draft, each)).filter(isGiven),
-      changes: options.changes ?? true,
+      changes: isExisting ? false : (options.changes ?? true),
+      ...(isExisting && {
+        existing: { schema: options.schema, isView: false, hasDigest: false, constraints: new Map() },
+      }),
       ...(before !== undefined && { before }),
       ...(options.rules !== undefined && {
         rules: readRules({ value: options.rules, path: `${path}.rules` }, this.#problems),
       }),
     };
+  }
+
+  /** What goes with a table of Portico only. */
+  #checkExisting({ path, options, fields }: Draft): void {
+    if (options.changes === true)
+      this.#problems.push(
+        `${path}.changes is not possible for an existing table, whose changes only triggers would record`,
+      );
+    for (const option of ['was', 'computed'] as const) {
+      if (options[option] !== undefined)
+        this.#problems.push(
+          `${path}.${option} is not possible for an existing table, which Portico does not change`,
+        );
+    }
+    for (const { path, data } of fields.values()) {
+      if (data?.was !== undefined)
+        this.#problems.push(
+          `${path}.was is not possible for an existing table, which Portico does not change`,
+        );
+    }
   }
 
   /** By three rules: -ies, -s, else it must be written. */
@@ -170,10 +195,18 @@ class Resolver {
       name,
       type,
       nullable: data.nullable ?? false,
-      default: isComposite ? undefined : defaultOf(type, given, path, this.#problems),
+      default: isComposite ? undefined : this.#default(field, type, given),
       was,
+      ...(data.generated === 'always' && { isGenerated: true }),
       ...(rules !== undefined && { rules }),
     };
+  }
+
+  #default({ path, data }: Field, type: ColumnType, given: unknown): Column['default'] {
+    if (data === undefined || !('generated' in data) || data.generated !== 'by default')
+      return defaultOf(type, given, path, this.#problems);
+    if (given !== undefined) this.#problems.push(`${path}.default is that of the database; leave it out`);
+    return { kind: 'database' };
   }
 
   /** The type of a field; undefined if it has problems. */
@@ -240,7 +273,7 @@ class Resolver {
       if (data !== undefined && 'nullable' in data && data.nullable)
         this.#problems.push(`${path}.nullable is not possible for a column of the key`);
       // A reference compares bytes on PostgreSQL, whatever its target does.
-      if (data?.kind === 'text' && data.fold)
+      if (data?.kind === 'text' && data.fold && !draft.options.existing)
         this.#problems.push(
           `${path}.fold is not possible for a column of the key; make another column unique`,
         );
@@ -271,7 +304,7 @@ class Resolver {
 
   /** Checks the columns of a key, a unique constraint or an index. */
   #checkList(
-    { fields, references }: Draft,
+    { fields, references, options: { existing: isExisting } }: Draft,
     computed: readonly Column[],
     columns: readonly string[],
     path: string,
@@ -305,7 +338,8 @@ class Resolver {
         this.#problems.push(`${path} ${quote(name)} is of type json, which no index takes`);
       bytes += size ?? 0;
     }
-    if (bytes > MAX_INDEXED_BYTES)
+    // What another program has indexed fits.
+    if (bytes > MAX_INDEXED_BYTES && !isExisting)
       this.#problems.push(
         `${path} takes up to ${bytes} bytes, 4 for each character; an index takes at most ${MAX_INDEXED_BYTES}, so lower max`,
       );

@@ -8,7 +8,7 @@ import {
   GraphQLNonNull,
 } from 'graphql';
 import { isAssigned } from '../../relations/given-values.ts';
-import { type Column, type ColumnRules, type Relation, USERS } from '../../relations/relation.ts';
+import { type Column, type ColumnRules, isComputed, type Relation, USERS } from '../../relations/relation.ts';
 
 /** The types from which those of new rows and of changes are made. */
 export interface InputSources {
@@ -47,11 +47,11 @@ export function upsertedFields(relation: Relation, types: InputSources): GraphQL
 /** The columns that a change may have. */
 export function patchedFields(relation: Relation, types: InputSources): GraphQLInputFieldConfigMap {
   const changed = relation.columns.filter(
-    ({ name, rules, computed }) =>
-      !relation.key.includes(name) &&
-      computed === undefined &&
-      !isServiceOwn(rules) &&
-      rules?.fixed !== 'immutable',
+    (column) =>
+      !relation.key.includes(column.name) &&
+      !isComputed(column) &&
+      !isServiceOwn(column.rules) &&
+      column.rules?.fixed !== 'immutable',
   );
   return inputOf(changed.map((column) => [column.name, { type: types.leaf(relation, column) }]));
 }

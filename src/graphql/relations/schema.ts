@@ -141,6 +141,7 @@ class RootFields {
 
   mutation(): LazyFields {
     return this.#all((relation) => {
+      if (relation.existing?.isView) return [];
       const [create, createAll, upsert, update, remove] = rootNames(relation).mutation;
       const { name } = relation;
       const input = (kind: 'Create' | 'Upsert' = 'Create') =>

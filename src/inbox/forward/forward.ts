@@ -150,6 +150,8 @@ function changeNames(
     const at = pathTo(path, name);
     if (relation?.changes === true) return types.map((type) => changeName(relation, type));
     if (name === USERS) problems.push(`${at}: write users: true beside changes`);
+    else if (relation?.existing !== undefined)
+      problems.push(`${at} is an existing table, and nothing records its changes; remove it`);
     else if (relation !== undefined)
       problems.push(`${at} has "changes": false in its declaration, so no change of it is recorded`);
     else

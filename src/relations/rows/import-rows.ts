@@ -13,7 +13,7 @@ import {
 import { withComputed } from '../hooks/computed.ts';
 import type { ImportTarget } from '../import.ts';
 import { ImportError, type ReadFields, type ReadRecord, type Refusal } from '../import-readers.ts';
-import type { Column, Relation, Value } from '../relation.ts';
+import { type Column, isComputed, type Relation, type Value } from '../relation.ts';
 import type { RelationView } from '../rules/views.ts';
 import { conflictFaults, faultCode, listedFaults, toldFaults } from './faults.ts';
 import {
@@ -171,8 +171,9 @@ function readHeader(
 
 type FieldReader = (fields: readonly (string | undefined)[], faults: RowFault[]) => Value;
 
-function isRequired({ type, nullable, default: value, computed }: Column): boolean {
-  return type.kind !== 'serial' && !nullable && value === undefined && computed === undefined;
+function isRequired(column: Column): boolean {
+  const { type, nullable, default: value } = column;
+  return type.kind !== 'serial' && !nullable && value === undefined && !isComputed(column);
 }
 
 /**

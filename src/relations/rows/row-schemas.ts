@@ -2,7 +2,15 @@ import { listOf, named, object, type Schema, text } from '../../http/openapi.ts'
 import { codecOf } from '../codecs.ts';
 import { isAssigned as isAssignedAlone } from '../given-values.ts';
 import { computedValue } from '../hooks/computed.ts';
-import { type Column, type ColumnType, type Relation, USER_COLUMNS, USERS, type Value } from '../relation.ts';
+import {
+  type Column,
+  type ColumnType,
+  isComputed,
+  type Relation,
+  USER_COLUMNS,
+  USERS,
+  type Value,
+} from '../relation.ts';
 import type { Relations } from './conditions.ts';
 import { RowFormat } from './rows.ts';
 
@@ -76,7 +84,7 @@ export function rowSchemas(relations: Relations, relation: Relation): RowSchemas
         ...object({
           ...membersOf(columns, (column) => ({
             ...nullable(column, stored(column.type)),
-            ...(column.computed !== undefined && { readOnly: true }),
+            ...(isComputed(column) && { readOnly: true }),
           })),
           ...embeddedMembers(relations, relation),
         }),
@@ -107,8 +115,8 @@ export function rowSchemas(relations: Relations, relation: Relation): RowSchemas
         ...object(
           membersOf(
             columns.filter(
-              ({ rules, computed }) =>
-                rules?.set === undefined && rules?.fixed !== 'readonly' && computed === undefined,
+              (column) =>
+                column.rules?.set === undefined && column.rules?.fixed !== 'readonly' && !isComputed(column),
             ),
             (column) => nullable(column, given(column.type)),
           ),
@@ -200,6 +208,7 @@ const COMPUTED = {
   v4: 'Default: a random UUID.',
   v7: 'Default: a UUID with the time of the write.',
   caller: 'Default: the name of the caller.',
+  database: 'Default: that of the database.',
 } as const;
 
 /** Says the default. Beside the type it would make generators of clients demand the member. */

@@ -18,7 +18,7 @@ import {
 import { withComputed } from '../hooks/computed.ts';
 import type { HookConflict } from '../hooks/hooks.ts';
 import type { ImportCheckpoint, ImportPosition } from '../import.ts';
-import type { Column, ColumnType, Relation, Value } from '../relation.ts';
+import { type Column, type ColumnType, isComputed, type Relation, type Value } from '../relation.ts';
 import type { RelationView, RowView } from '../rules/views.ts';
 import type { RowAggregates } from '../selections/aggregates.ts';
 import type { IdempotencyKey, WriteCondition } from '../user.ts';
@@ -435,7 +435,7 @@ export class RowFormat {
       if (part >= 0) this.#requireSame(column, own, key[part] ?? null, pointerTo('#', name), faults);
       else {
         this.#requireWritable(column, view, false, '#', faults);
-        const detail = column.computed && assigned(column);
+        const detail = isComputed(column) ? assigned(column) : undefined;
         if (detail !== undefined) faults.push({ detail, pointer: pointerTo('#', name) });
         else patch.set(i, readMember(column, givenCodec(column), own, '#', faults));
       }

@@ -1,4 +1,4 @@
-import type { Relation, Value } from '../relation.ts';
+import { isComputed, type Relation, type Value } from '../relation.ts';
 import type { IdempotencyKey, WriteCondition } from '../user.ts';
 
 /** A stored row with its version: the time of its last change in milliseconds, and higher after each. */
@@ -18,9 +18,7 @@ export interface PutRule {
 
 /** The indexes of the columns that a put replaces by default: all but the key, and those that the engine computes. */
 export function replacedIn({ columns, key }: Relation): readonly number[] {
-  return columns.flatMap(({ name, computed }, i) =>
-    key.includes(name) || computed !== undefined ? [] : [i],
-  );
+  return columns.flatMap((column, i) => (key.includes(column.name) || isComputed(column) ? [] : [i]));
 }
 
 /** The columns of a put by their indexes. */

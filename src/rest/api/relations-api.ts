@@ -55,6 +55,7 @@ export function relationsApi(
     const { name, key } = relation;
     const rows = rowSchemas(byName, relation);
     const own = `${prefix}/${name}`;
+    const isView = relation.existing?.isView === true;
     return {
       door: 'rest',
       tag: name,
@@ -67,14 +68,16 @@ export function relationsApi(
       paths: {
         [own]: {
           get: listOperation(relation, rows),
-          post: createOperation(relation, rows),
-          delete: removeAllOperation(relation),
+          ...(!isView && { post: createOperation(relation, rows), delete: removeAllOperation(relation) }),
         },
-        [`${own}/${key.map((column) => `{${column}}`).join()}`]: rowOperations(relation, rows),
+        [`${own}/${key.map((column) => `{${column}}`).join()}`]: isView
+          ? { get: rowOperations(relation, rows).get }
+          : rowOperations(relation, rows),
       },
     };
   });
-  const several = relations.slice(0, 1).map((first) => severalApi(first, byName, { prefix, policy }));
+  const written = relations.filter(({ existing }) => existing?.isView !== true);
+  const several = written.slice(0, 1).map((first) => severalApi(first, byName, { prefix, policy }));
   return [...described, ...several];
 }
 

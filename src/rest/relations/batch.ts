@@ -13,7 +13,7 @@ import { preferences } from '../../core/negotiation.ts';
 import { didYouMean, quote } from '../../core/text.ts';
 import { codecOf } from '../../relations/codecs.ts';
 import { assigned, sizeOfRow } from '../../relations/given-values.ts';
-import type { ColumnType, Operation, Value } from '../../relations/relation.ts';
+import { type ColumnType, isComputed, type Operation, type Value } from '../../relations/relation.ts';
 import { conflictFaults, conflictStatus, toldFaults } from '../../relations/rows/faults.ts';
 import {
   type RowFault,
@@ -267,7 +267,7 @@ class Batch {
     for (const [name, value] of earlier) {
       const column = relation.columns[format.indexOf(name)];
       const detail = column && view?.unwritable(column, false);
-      const computed = column?.computed && assigned(column);
+      const computed = column && isComputed(column) ? assigned(column) : undefined;
       if (detail !== undefined) faults.push({ detail, pointer: `#/${name}`, code: 'NOT_ALLOWED' });
       if (computed !== undefined) faults.push({ detail: computed, pointer: `#/${name}` });
       if (!relation.key.includes(name)) patch.set(format.indexOf(name), value);
@@ -476,7 +476,8 @@ function knownValue(write: RowWrite, format: RowFormat, column: number): Given |
   const { columns, key, before } = format.relation;
   const name = columns[column]?.name ?? '';
   // What the database computes, or a hook may replace, is known once it is stored.
-  if (columns[column]?.computed !== undefined) return undefined;
+  const { default: standard } = columns[column] ?? {};
+  if (isComputed(columns[column] ?? {}) || standard?.kind === 'database') return undefined;
   switch (write.is) {
     case 'change':
       if (key.includes(name)) return write.key[key.indexOf(name)];

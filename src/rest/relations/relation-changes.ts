@@ -53,7 +53,7 @@ export class RelationChanges {
       const { feed, ofUsers } = this.#options;
       if (relation.name === USERS && ofUsers !== undefined) return ofUsers(ctx);
       if (!relation.changes || feed === undefined) {
-        throw new HttpProblem(406, 'NOT_ACCEPTABLE', unrecorded(relation.name));
+        throw new HttpProblem(406, 'NOT_ACCEPTABLE', unrecorded(relation.name, relation));
       }
       const where = this.#conditionOf(relation, ctx, ctx.query);
       return this.#open(ctx, feed, new Map([[relation.name, where]]));
@@ -113,7 +113,7 @@ export class RelationChanges {
     const message =
       found === undefined && name !== USERS
         ? `There is no relation ${quote(name)}${didYouMean(name, [...relations.keys()])}`
-        : unrecorded(name);
+        : unrecorded(name, found);
     throw invalidParameter('relation', message);
   }
 
@@ -141,8 +141,10 @@ export class RelationChanges {
   }
 }
 
-function unrecorded(name: string): string {
+function unrecorded(name: string, relation: Relation | undefined): string {
   if (name === USERS) return 'Follow users at /users, with "Accept: text/event-stream"';
+  if (relation?.existing !== undefined)
+    return `${name} is a table of another program, and nothing records its changes; read its list instead`;
   return `${name} does not record its changes, because its declaration has "changes": false`;
 }
 

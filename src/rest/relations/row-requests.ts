@@ -2,7 +2,7 @@ import { HttpProblem, type RequestContext } from '@portico/transport';
 import { preferences } from '../../core/negotiation.ts';
 import { didYouMean, folded, quote } from '../../core/text.ts';
 import { MAX_FAULTS, sizeOfRow } from '../../relations/given-values.ts';
-import type { Column, Relation } from '../../relations/relation.ts';
+import { type Column, isComputed, type Relation } from '../../relations/relation.ts';
 import {
   type ColumnGuard,
   type Condition,
@@ -125,7 +125,7 @@ export class RowRequests {
     const { relation } = this.format;
     if (view === undefined || relation.columns.every(({ rules }) => rules === undefined)) return {};
     const others = relation.columns.flatMap((column, i) =>
-      relation.key.includes(column.name) || column.computed !== undefined
+      relation.key.includes(column.name) || isComputed(column)
         ? []
         : [{ i, column, isFixed: isFixed(view, column) }],
     );

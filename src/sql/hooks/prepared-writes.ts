@@ -11,7 +11,7 @@ import {
   runHook,
   StoredValue,
 } from '../../relations/hooks/hooks.ts';
-import type { Relation, Value } from '../../relations/relation.ts';
+import { isComputed, type Relation, type Value } from '../../relations/relation.ts';
 import {
   type RowFault,
   type RowFormat,
@@ -285,7 +285,7 @@ export class WritePreparation {
     const given = jsonOf(
       format,
       row,
-      (i) => relation.columns[i]?.computed === undefined && (i !== format.serial || row[i] !== null),
+      (i) => !isComputed(relation.columns[i] ?? {}) && (i !== format.serial || row[i] !== null),
     );
     const returned = await this.#run(hooked, 'create', of, (signal) =>
       before.create?.({ relation: relation.name, row: given, writes: adding, signal }),

@@ -73,7 +73,9 @@ export function movedWith(relations: readonly Relation[]): readonly MovedTable[]
   const [first, ...rest] = movedTables.map((table) =>
     table.name === USERS ? { ...table, columns: [...table.columns, ...added] } : table,
   );
-  const tables = relations.filter(({ name }) => name !== USERS).map(tableOf);
+  // The tables of other programs are theirs to move.
+  const own = relations.filter(({ name, existing }) => name !== USERS && existing === undefined);
+  const tables = own.map(tableOf);
   return [...(first === undefined ? [] : [first]), ...tables, ...rest];
 }
 

@@ -1,6 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { PACKAGE_ROOT } from '../../core/package-root.ts';
-import { type MigrationOptions, migrationFiles, pendingFiles, readMigration } from '../migration-files.ts';
+import {
+  type MigrationOptions,
+  migrationFiles,
+  pendingFiles,
+  readMigration,
+  requireFreeNames,
+} from '../migration-files.ts';
 import type { Connection } from '../postgres-pool/connection.ts';
 import { sqlState } from '../postgres-pool/connection.ts';
 
@@ -55,14 +61,27 @@ async function tablesOf(connection: Connection): Promise<ReadonlySet<string>> {
   return new Set((await connection.run({ text }, [])).map(([name]) => String(name)));
 }
 
+/** The columns of the table of migrations, and the names of all tables and indexes in its schema. */
+const COLUMNS = `
+  SELECT string_agg(attname::text, ',' ORDER BY attnum) FROM pg_attribute
+  WHERE attrelid = to_regclass('migrations') AND attnum > 0 AND NOT attisdropped`;
+const TABLES = 'SELECT relname::text FROM pg_class WHERE relnamespace = current_schema()::regnamespace';
+
 /** The files not applied yet; changes nothing. Throws as `migrate` does. */
 export async function pendingMigrations(
   connection: Connection,
   { folder = FOLDER, moving }: MigrationOptions = {},
 ): Promise<readonly string[]> {
   const files = migrationFiles(folder);
-  const [exists] = await connection.run({ text: `SELECT to_regclass('migrations') IS NOT NULL` }, []);
-  if (exists?.[0] !== true) return files;
+  const [columns] = await connection.run({ text: COLUMNS }, []);
+  if (columns?.[0] !== 'name,applied_at') {
+    const tables = await connection.run({ text: TABLES }, []);
+    requireFreeNames(
+      tables.map(([name]) => String(name)),
+      'postgres',
+    );
+    return files;
+  }
   const rows = await connection.run({ text: 'SELECT name FROM migrations' }, []);
   return pendingFiles(
     files,

@@ -3,7 +3,8 @@ import type { Column, Relation } from '../../relations/relation.ts';
 import type { Condition } from '../../relations/rows/conditions.ts';
 import type { RowOrder } from '../../relations/rows/orders.ts';
 import { type RowSelection, UnindexedListError } from '../../relations/rows/row-lists.ts';
-import { type Addition, type Bound, name, type RowDialect } from './row-sql.ts';
+import { type Bound, name, type RowDialect } from '../dialects/row-dialects.ts';
+import { type Addition, tableOf, wholeRow } from './row-sql.ts';
 
 /** The last code point of Unicode: no text with a prefix sorts after the prefix followed by it. */
 const LAST_CHARACTER = '\u{10ffff}';
@@ -79,7 +80,7 @@ export class ConditionWriter {
 
   /** The same as `write` for conditions on many rows, which may take long; `column` is one of theirs. */
   timed(condition: Condition, alias: string, column = ''): string {
-    return `${this.#dialect.timely(alias, column, false)}${this.write(condition, alias)}`;
+    return `${this.#dialect.timely(alias, column, 'few')}${this.write(condition, alias)}`;
   }
 
   /** The SQL of a condition on the rows of a table by its alias; null stands for false. */
@@ -114,8 +115,11 @@ export class ConditionWriter {
         return `${column} IS ${condition.isNull ? '' : 'NOT '}NULL`;
       case 'in':
         return this.#dialect.isIn(compared, this.next(), storage.type);
-      case 'prefix':
-        return `(${compared} >= ${parameter()} AND ${compared} < ${parameter()})`;
+      case 'prefix': {
+        const bytes = storage.bytes ?? storage.compared;
+        const given = () => bytes(this.#dialect.parameter(this.next(), storage.type));
+        return `(${bytes(column)} >= ${given()} AND ${bytes(column)} < ${given()})`;
+      }
       case 'contains':
         return this.#dialect.contains(
           column,
@@ -140,10 +144,11 @@ export class ConditionWriter {
   ): string {
     const other = this.alias();
     const pairs = on.map(([here, there]) => `${other}.${name(there)} = ${alias}.${name(here)}`);
+    const kind = relation.existing === undefined ? 'own' : 'existing';
     // Without pairs, it is a row by its key.
-    const timely = on[0] === undefined ? '' : this.#dialect.timely(other, on[0][1], true);
+    const timely = on[0] === undefined ? '' : this.#dialect.timely(other, on[0][1], kind);
     const where = [...pairs, `${timely}${inside(this.write(condition, other))}`].join(' AND ');
-    return `EXISTS (SELECT 1 FROM ${name(relation.table)} AS ${other} WHERE ${where})`;
+    return `EXISTS (SELECT 1 FROM ${tableOf(relation)} AS ${other} WHERE ${where})`;
   }
 }
 
@@ -167,13 +172,13 @@ interface Index {
   readonly isUnique: boolean;
 }
 
-/** The indexes of a relation; its references have one each. */
-function indexesOf({ key, unique, indexes, references }: Relation): readonly Index[] {
+/** The indexes of a relation; its references have one each if Portico has made its table. */
+function indexesOf({ key, unique, indexes, references, existing }: Relation): readonly Index[] {
   return [
     { columns: key, isUnique: true },
     ...unique.map((columns) => ({ columns, isUnique: true })),
     ...indexes.map((columns) => ({ columns, isUnique: false })),
-    ...references.map(({ columns }) => ({ columns, isUnique: false })),
+    ...(existing === undefined ? references : []).map(({ columns }) => ({ columns, isUnique: false })),
   ];
 }
 
@@ -317,11 +322,11 @@ export function seekShape(seek: Seek, dialect: RowDialect, values: Bound[]): str
  * stands first in a CROSS JOIN, which SQLite does not reorder: it would rather look at all rows.
  */
 export function foundBy(
-  { table }: Pick<Relation, 'table'>,
+  relation: Relation,
   seek: Seek,
   writer: ConditionWriter,
   {
-    selected = (alias) => `${alias}.*`,
+    selected = (alias) => wholeRow(relation, alias),
     limit = MAX_MATCHES,
   }: { readonly selected?: (alias: string) => string; readonly limit?: number } = {},
 ): string {
@@ -329,7 +334,7 @@ export function foundBy(
   const columns = selected(alias);
   if (seek.by === 'conditions') {
     const where = writer.write({ is: 'and', all: seek.all }, alias);
-    return `(SELECT ${columns} FROM ${name(table)} AS ${alias} WHERE ${where} LIMIT ${limit})`;
+    return `(SELECT ${columns} FROM ${tableOf(relation)} AS ${alias} WHERE ${where} LIMIT ${limit})`;
   }
   const { crossing, inner } = seek;
   const found = foundBy(crossing.relation, inner, writer);
@@ -338,7 +343,7 @@ export function foundBy(
   const there = crossing.on.map(([, column]) => `${other}.${name(column)}`).join(', ');
   const pairs = crossing.on.map(([own, column]) => `${alias}.${name(own)} = ${few}.${name(column)}`);
   const leading = `(SELECT DISTINCT ${there} FROM ${found} AS ${other} WHERE ${rest}) AS ${few}`;
-  return `(SELECT ${columns} FROM ${leading} CROSS JOIN ${name(table)} AS ${alias} WHERE ${pairs.join(' AND ')} LIMIT ${limit})`;
+  return `(SELECT ${columns} FROM ${leading} CROSS JOIN ${tableOf(relation)} AS ${alias} WHERE ${pairs.join(' AND ')} LIMIT ${limit})`;
 }
 
 /** The index that would serve a list; empty if none would, or if an index with the same conditions is there already. */

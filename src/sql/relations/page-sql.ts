@@ -3,8 +3,9 @@ import type { Column, ColumnType, Relation, Value } from '../../relations/relati
 import { type Relations, targetOf } from '../../relations/rows/conditions.ts';
 import type { RowOrder } from '../../relations/rows/orders.ts';
 import type { RowSelection } from '../../relations/rows/row-lists.ts';
+import { type Bound, name, type RowDialect } from '../dialects/row-dialects.ts';
 import { ConditionWriter, conditionShape, foundBy, type Seek } from './conditions-sql.ts';
-import { type Bound, name, type RowDialect, type RowSql } from './row-sql.ts';
+import { type RowSql, tableOf } from './row-sql.ts';
 
 /** The alias of the listed rows. */
 export const ROW = 'r';
@@ -205,8 +206,8 @@ export class PageSql {
       if (i === 0) inner = on;
       joins.push(
         i === 0
-          ? `${name(target.relation.table)} AS ${other}`
-          : `JOIN ${name(target.relation.table)} AS ${other} ON ${on}`,
+          ? `${tableOf(target.relation)} AS ${other}`
+          : `JOIN ${tableOf(target.relation)} AS ${other} ON ${on}`,
       );
       alias = other;
       relation = target.relation;
@@ -279,7 +280,7 @@ function jsonText({ column: { type, nullable }, value }: JsonMember): string | u
       return orNull(`'"' || ${value}::text || '"'`);
     case 'text':
     case 'enum':
-      return orNull(`to_json(${value})::text`);
+      return orNull(`to_json(${codecOf(type).postgres.json(value)})::text`);
     case 'date':
     case 'timestamp':
     case 'bytes':
@@ -298,7 +299,7 @@ function presentJson(type: ColumnType, own: string, dialect: RowDialect): string
   switch (type.kind) {
     case 'text':
     case 'enum':
-      return dialect.quoteJson(own);
+      return dialect.quoteJson(dialect.storage(type).json(own));
     case 'json':
       return `CAST(${own} AS text)`;
     case 'serial':

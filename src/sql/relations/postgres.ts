@@ -5,6 +5,8 @@ import type { RowPage } from '../../relations/rows/row-lists.ts';
 import type { RowStores, RowValues } from '../../relations/rows/rows.ts';
 import { LIMITS } from '../../relations/selections/limits.ts';
 import type { BatchQueue, DatabaseObserver } from '../batch-queue.ts';
+import { type Bound, type BoundText, name, POSTGRES_ROWS } from '../dialects/row-dialects.ts';
+import type { FoundConstraint } from '../existing/writes.ts';
 import { type PackedTexts, packTexts, type TextBounds } from '../list-sql.ts';
 import type { UserReads } from '../postgres/user-reads.ts';
 import { singleWrite, writeQueue } from '../postgres/write-queue.ts';
@@ -29,7 +31,7 @@ import {
   UnitError,
   type UnitStep,
 } from './row-engine.ts';
-import { type Bound, type BoundText, name, POSTGRES_ROWS, type RowSql } from './row-sql.ts';
+import type { RowSql } from './row-sql.ts';
 import { rowStores } from './row-store.ts';
 
 /** Where the rows are. */
@@ -63,6 +65,9 @@ const RESTRICTED = '23001';
 const ABORTED = '25P02';
 /** data_exception, check_violation and not_null_violation. */
 const UNFIT = /^(?:22...|23514|23502)$/;
+const UNIQUE = '23505';
+/** Values or constraints refuse a row, or a trigger or the condition of a view does. */
+const REFUSALS = /^(?:22|23|44|P0001)/;
 /** Maximum number of statements that a connection prepares for relations. */
 const MAX_PREPARED = 500;
 /** Maximum number of concurrent batches of creates, each on its own connection. */
@@ -223,7 +228,7 @@ class PostgresRows implements RowEngine, AsyncDisposable {
   afterGiven(sql: RowSql): readonly BoundText[] {
     const { serialName } = sql;
     if (serialName === undefined) return [];
-    const table = name(sql.relation.table);
+    const { table } = sql;
     const sequence = 'pg_get_serial_sequence($1, $2)';
     const max = `max(${name(serialName)})`;
     return [
@@ -236,8 +241,8 @@ class PostgresRows implements RowEngine, AsyncDisposable {
     ];
   }
 
-  assigned({ relation, serialName }: RowSql): string {
-    return `currval(pg_get_serial_sequence(${textLiteral(name(relation.table))}, ${textLiteral(serialName ?? '')}))`;
+  assigned({ table, serialName }: RowSql): string {
+    return `currval(pg_get_serial_sequence(${textLiteral(table)}, ${textLiteral(serialName ?? '')}))`;
   }
 
   isConflict(error: unknown): boolean {
@@ -247,6 +252,13 @@ class PostgresRows implements RowEngine, AsyncDisposable {
 
   isUnfit(error: unknown): boolean {
     return UNFIT.test(sqlState(error) ?? '');
+  }
+
+  constraintOf(error: unknown): FoundConstraint | undefined {
+    const state = sqlState(error) ?? '';
+    if (!REFUSALS.test(state)) return undefined;
+    const { constraint: name, column } = error as { constraint?: string; column?: string };
+    return { name, columns: column === undefined ? undefined : [column], isUnique: state === UNIQUE };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -376,14 +388,12 @@ class Unit {
 
 /** An insert of any number of rows, whose values are bound as one list per column, with their version. */
 function insertText(sql: RowSql, inserted: readonly number[], conflict = ''): string {
-  const { columns } = sql.relation;
-  const names = [...inserted.map((i) => name(columns[i]?.name ?? '')), sql.version];
-  const lists = [...inserted.map((i) => sql.storageAt(i).type), 'bigint'].map(
-    (type, i) => `$${i + 1}::${type}[]`,
-  );
+  const names = sql.written(inserted);
+  const types = [...inserted.map((i) => sql.storageAt(i).type), ...(sql.keepsVersion ? ['bigint'] : [])];
+  const lists = types.map((type, i) => `$${i + 1}::${type}[]`);
   const returned = sql.serialName === undefined ? sql.version : name(sql.serialName);
   return `
-    INSERT INTO ${name(sql.relation.table)} (${names.join(', ')}) OVERRIDING SYSTEM VALUE
+    INSERT INTO ${sql.table} (${names.join(', ')}) OVERRIDING SYSTEM VALUE
     SELECT ${names.join(', ')} FROM unnest(${lists.join(', ')}) WITH ORDINALITY AS given (${names.join(', ')}, "_nth")
     ORDER BY "_nth" ${conflict} RETURNING ${returned}`;
 }
@@ -391,5 +401,8 @@ function insertText(sql: RowSql, inserted: readonly number[], conflict = ''): st
 /** The values of `insertText`. */
 function columnsOf(sql: RowSql, inserted: readonly number[], writes: readonly NewRows[]): readonly Bound[] {
   const column = (i: number) => writes.flatMap(({ rows }) => rows.map((row) => sql.bindAt(i, row[i])));
-  return [...inserted.map(column), writes.flatMap(({ rows, version }) => rows.map(() => version))];
+  const given = inserted.map(column);
+  return sql.keepsVersion
+    ? [...given, writes.flatMap(({ rows, version }) => rows.map(() => version))]
+    : given;
 }

@@ -1,8 +1,9 @@
 import { TimeSlice } from '../../core/scheduler.ts';
 import type { Value } from '../../relations/relation.ts';
 import type { RowConflict, RowValues } from '../../relations/rows/rows.ts';
+import { type Bound, type BoundText, name } from '../dialects/row-dialects.ts';
 import type { RowEngine } from './row-engine.ts';
-import { type Bound, type BoundText, name, type RowSql } from './row-sql.ts';
+import type { RowSql } from './row-sql.ts';
 
 /** Rows per statement, fewer if a constraint has many columns. */
 const SLICE = { rows: 2_000, values: 30_000 } as const;

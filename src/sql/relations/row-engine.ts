@@ -2,10 +2,12 @@ import { GenerationalCache } from '../../core/generational-cache.ts';
 import type { MaybePromise } from '../../core/scheduler.ts';
 import type { Storage } from '../../relations/codec.ts';
 import type { RowValues } from '../../relations/rows/rows.ts';
+import type { Bound, BoundText, RowDialect } from '../dialects/row-dialects.ts';
+import type { FoundConstraint } from '../existing/writes.ts';
 import type { PackedTexts, TextBounds } from '../list-sql.ts';
 import type { Query, Step } from '../stores/sql.ts';
 import type { ListEngine } from './row-lists.ts';
-import type { Bound, BoundText, RowDialect, RowSql } from './row-sql.ts';
+import type { RowSql } from './row-sql.ts';
 
 /** The texts of statements, bounded in bytes. */
 export function statementTexts(): GenerationalCache<string> {
@@ -89,6 +91,8 @@ export interface UnitEngine {
   isConflict(error: unknown): boolean;
   /** Whether a write failed because of a constraint on the values of one row. */
   isUnfit(error: unknown): boolean;
+  /** The constraint that refused a write; undefined if none did. */
+  constraintOf(error: unknown): FoundConstraint | undefined;
 }
 
 /** What the engines do differently. */

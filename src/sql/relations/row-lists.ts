@@ -15,6 +15,7 @@ import {
 import type { RowKey } from '../../relations/rows/rows.ts';
 import { ALL, allOf } from '../../relations/rules/rule-trees.ts';
 import { nestedRows, type Selection } from '../../relations/selections/selection.ts';
+import { type Bound, type BoundText, name, type RowDialect } from '../dialects/row-dialects.ts';
 import { SelectionSql } from '../selections/level-sql.ts';
 import { jsonOf, type Member, memberOf, PAGE_BYTES, type PagePlan } from '../selections/levels.ts';
 import {
@@ -43,7 +44,7 @@ import {
   sortedValue,
   unpacked,
 } from './page-sql.ts';
-import { type Bound, type BoundText, name, type RowDialect, type RowSql } from './row-sql.ts';
+import type { RowSql } from './row-sql.ts';
 
 /** Runs the statements of lists. */
 export interface ListEngine {

@@ -17,12 +17,22 @@ import {
   type RowValues,
   TooManyRowsError,
 } from '../../relations/rows/rows.ts';
-import { type PutRule, type RowOutcome, replacedIn, type StoredRow } from '../../relations/rows/writes.ts';
+import {
+  type PutRule,
+  type RowOutcome,
+  type RowWrite,
+  replacedIn,
+  type StoredRow,
+  type WriteOutcome,
+  writeOne,
+} from '../../relations/rows/writes.ts';
 import { allOf } from '../../relations/rules/rule-trees.ts';
 import type { RowView } from '../../relations/rules/views.ts';
 import type { RowAggregates } from '../../relations/selections/aggregates.ts';
 import type { IdempotencyKey, WriteCondition } from '../../relations/user.ts';
 import type { DatabaseUserStore } from '../../relations/user-stores.ts';
+import type { BoundText } from '../dialects/row-dialects.ts';
+import { requireTable } from '../existing/writes.ts';
 import { hookedStores } from '../hooks/hooked-rows.ts';
 import { storedKey } from '../inbox-sql.ts';
 import type { UserIndexOptions } from '../list-sql.ts';
@@ -35,7 +45,7 @@ import { comparable } from './row-checks.ts';
 import { type RowEngine, type Rows, UnitError } from './row-engine.ts';
 import { RowImports } from './row-imports.ts';
 import { RowListSql } from './row-lists.ts';
-import { type BoundText, RowSql } from './row-sql.ts';
+import { RowSql } from './row-sql.ts';
 import { RowTexts } from './row-texts.ts';
 import { RowUnits } from './row-transactions.ts';
 
@@ -81,6 +91,15 @@ export function serveRelations(stores: RowStores, users: DatabaseUserStore): Row
 }
 
 const referencedBy = (by: string | undefined) => ({ code: 'REFERENCED', row: 0, by }) as const;
+
+type Written<Is extends RowWrite['is']> = Is extends unknown
+  ? Omit<Extract<RowWrite, { readonly is: Is }>, 'relation'>
+  : never;
+
+/** The rows of the outcomes of writes. */
+function storedIn(outcomes: readonly WriteOutcome[]): readonly StoredRow[] {
+  return outcomes.flatMap((outcome) => (outcome.is === 'removed' ? [] : [outcome.row]));
+}
 
 /** The rows of a relation, as far as both engines do the same. */
 class RelationRows implements RowStore {
@@ -152,6 +171,8 @@ class RelationRows implements RowStore {
   }
 
   async create(rows: readonly RowValues[]): Promise<readonly StoredRow[]> {
+    // What the database adds to a row is known once it is stored.
+    if (!this.sql.keepsVersion) return storedIn(await this.transactions.write(rows.map(this.#creation)));
     const version = Date.now();
     const serials = await this.#explained(
       () => this.#engine.insert(this.sql, { rows, version }),
@@ -161,6 +182,7 @@ class RelationRows implements RowStore {
   }
 
   async createOnce(row: RowValues, { key, ...given }: IdempotencyKey): Promise<CreateOnceOutcome> {
+    if (!this.sql.keepsVersion) return this.#createOnce(row, { key, ...given });
     const { claimKey, expireKeys } = USER_QUERIES;
     // The key of the row is kept with the digest, unless the engine assigns it.
     const path = this.format.path(this.format.keyOf(row));
@@ -193,7 +215,22 @@ class RelationRows implements RowStore {
     return { is: 'created', key: rowKey, row: await this.#readLatest(rowKey) };
   }
 
+  /** A write to a table of another program, whose constraints only a transaction explains. */
+  #writeOne(write: Written<'change' | 'put'>): Promise<RowOutcome> {
+    return writeOne(this.transactions, { ...write, relation: this.relation.name });
+  }
+
+  readonly #creation = (row: RowValues): RowWrite => ({ is: 'create', relation: this.relation.name, row });
+
+  async #createOnce(row: RowValues, key: IdempotencyKey): Promise<CreateOnceOutcome> {
+    const outcome = await this.transactions.writeOnce([this.#creation(row)], key);
+    if (outcome.is !== 'created') return outcome;
+    const [stored] = storedIn(outcome.outcomes);
+    return { is: 'created', key: this.format.keyOf(stored?.values ?? row), row: stored };
+  }
+
   async change(key: RowKey, patch: RowPatch, condition: WriteCondition | undefined): Promise<RowOutcome> {
+    if (!this.sql.keepsVersion) return this.#writeOne({ is: 'change', key, patch, condition });
     const rows = await this.#explained(
       () => this.#engine.write(this.sql.update(key, patch, this.sql.conditionValues(condition), Date.now())),
       async () => {
@@ -207,6 +244,8 @@ class RelationRows implements RowStore {
 
   async put(row: RowValues, { condition, creates, replaces }: PutRule): Promise<RowOutcome> {
     const key = this.format.keyOf(row);
+    if (!this.sql.keepsVersion)
+      return this.#writeOne({ is: 'put', row, rule: { condition, creates, replaces } });
     for (let attempt = 0; attempt <= RETRIES; attempt++) {
       if (replaces) {
         const patch = new Map(this.#replaced.map((i) => [i, row[i] ?? null]));
@@ -225,6 +264,7 @@ class RelationRows implements RowStore {
   }
 
   async remove(key: RowKey, condition: WriteCondition | undefined): Promise<RowOutcome> {
+    requireTable(this.relation, 0);
     const rows = await this.#explained(
       () => this.#engine.write(this.sql.remove(key, this.sql.conditionValues(condition))),
       async () => (await this.referrersOf(key)).map((by) => ({ code: 'REFERENCED', row: 0, by })),
@@ -233,7 +273,8 @@ class RelationRows implements RowStore {
     return this.#outcome(key, rows, condition, () => ({ is: 'removed' }));
   }
 
-  importRows(rows: readonly RowValues[], rule: ImportRule): Promise<ImportedRows> {
+  async importRows(rows: readonly RowValues[], rule: ImportRule): Promise<ImportedRows> {
+    requireTable(this.relation, 0);
     return this.#imports.store(rows, rule);
   }
 
@@ -247,6 +288,7 @@ class RelationRows implements RowStore {
 
   /** Removes the rows that meet a condition, unless one of them is kept. */
   async #removeAll(where: Condition, max: number, kept: Condition | undefined): Promise<number> {
+    requireTable(this.relation, 0);
     // One more than allowed, to see whether there are more.
     const statement = await this.lists.removal(where, max + 1);
     const check = kept === undefined ? [] : [{ ...anyRow(this.sql, kept), most: 0 }];

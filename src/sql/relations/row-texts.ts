@@ -5,10 +5,11 @@ import { PAGE_BYTES, PageRows } from '../../relations/lists.ts';
 import type { Column } from '../../relations/relation.ts';
 import type { ExportPage, RowExport, RowExports } from '../../relations/rows/row-exports.ts';
 import type { RowKey } from '../../relations/rows/rows.ts';
+import { type Bound, joined, name } from '../dialects/row-dialects.ts';
 import { ConditionWriter, conditionShape, requireIndexes } from './conditions-sql.ts';
 import { jsonValue, orElse, ROW } from './page-sql.ts';
 import type { RowEngine } from './row-engine.ts';
-import { type Bound, joined, name, type RowSql } from './row-sql.ts';
+import type { RowSql } from './row-sql.ts';
 
 /** Maximum number of rows that a page looks at, also without a match. */
 const MAX_LOOKED = 1_000;

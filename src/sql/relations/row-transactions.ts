@@ -13,6 +13,8 @@ import {
 } from '../../relations/rows/writes.ts';
 import type { RowView } from '../../relations/rules/views.ts';
 import type { IdempotencyKey } from '../../relations/user.ts';
+import type { BoundText } from '../dialects/row-dialects.ts';
+import { asksFirst, databaseRefusal, NONE, requireTable } from '../existing/writes.ts';
 import { readKept, type ShownWrite, shownText } from '../hooks/kept-outcomes.ts';
 import { storedKey } from '../inbox-sql.ts';
 import { notAllowed, type ReadRows, ruleRefusal } from '../rules/rule-refusals.ts';
@@ -26,7 +28,7 @@ import {
 } from '../rules/ruled-writes.ts';
 import { USER_QUERIES } from '../stores/user-queries.ts';
 import { EarlierColumn, type Rows, type UnitEngine, UnitError, type UnitStep } from './row-engine.ts';
-import type { Addition, BoundText, RowSql } from './row-sql.ts';
+import type { Addition, RowSql } from './row-sql.ts';
 
 /** A relation as transactions need it. */
 interface WrittenRelation {
@@ -172,6 +174,7 @@ export class RowUnits implements RowTransactions {
     const planned: PlannedWrite[] = [];
     for (const [nth, write] of writes.entries()) {
       const { sql } = this.#relation(write.relation);
+      requireTable(sql.relation, nth);
       const rules = write.isUnruled
         ? undefined
         : ruledWrite(this.#view, sql, write, (name) => this.#all.get(name)?.relation);
@@ -181,7 +184,7 @@ export class RowUnits implements RowTransactions {
       const all = after === undefined ? own : [...own, { ...after, least: 1 }];
       const check = after === undefined ? undefined : first + own.length;
       const isFound = write.is === 'upsert' && write.merged === undefined;
-      const main = isFound ? first + 1 : first;
+      const main = isFound || asksFirst(sql, write) ? first + 1 : first;
       planned.push({ write, sql, rules, first, main, check, end: first + all.length });
       for (const each of all) steps.push({ ...each, values: valuesOf(planned, each) });
     }
@@ -212,7 +215,8 @@ export class RowUnits implements RowTransactions {
           sameKey: givesKey,
           ...(merged !== undefined && { also }),
         });
-        if (merged !== undefined) return [{ ...insert, least: 1 }, ...numbered(row)];
+        const before = asksFirst(sql, write) ? [sql.find(on, columnsOf(sql, row, on)) ?? NONE] : [];
+        if (merged !== undefined) return [...before, { ...insert, least: 1 }, ...numbered(row)];
         const isSeen = rules && foundOrInserted(sql, rules.found, nth);
         const find = sql.find(on, columnsOf(sql, row, on), isSeen);
         if (find === undefined) throw new Error('An upsert has all values of its unique');
@@ -229,6 +233,7 @@ export class RowUnits implements RowTransactions {
         if (rule.creates) {
           const merged = rule.replaces ? replaced : undefined;
           return [
+            ...(asksFirst(sql, write) ? [sql.read(columnsOf(sql, row, key))] : []),
             {
               ...sql.insert(row, version, {
                 columns: key,
@@ -241,7 +246,11 @@ export class RowUnits implements RowTransactions {
             ...numbered(row),
           ];
         }
-        const patch = replaced.map((i) => [i, row[i] ?? null] as const);
+        const patch = replaced.flatMap((i) => {
+          // A value that the database gives stays as it is.
+          const isLeft = sql.relation.columns[i]?.default?.kind === 'database' && row[i] === null;
+          return isLeft ? [] : [[i, row[i] ?? null] as const];
+        });
         const condition = sql.conditionValues(rule.condition);
         return [{ ...sql.update(columnsOf(sql, row, key), patch, condition, version, also), least: 1 }];
       }
@@ -284,7 +293,10 @@ export class RowUnits implements RowTransactions {
     if (failed === undefined) return { isLasting: true };
     const { write, sql, first, rules } = failed;
     const isConflict = fault === 'engine' && this.#engine.isConflict(cause);
+    const constraint = fault === 'engine' ? this.#engine.constraintOf(cause) : undefined;
+    const known = constraint && databaseRefusal(sql.relation, nth, constraint);
     if (fault === 'engine' && !isConflict) {
+      if (known !== undefined) return { write: known };
       const isUnfit = this.#engine.isUnfit(cause) && usesEarlier(write);
       return isUnfit ? { write: new WriteRefusedError(nth, 'unfit', cause) } : { isLasting: true };
     }
@@ -322,7 +334,7 @@ export class RowUnits implements RowTransactions {
     const [one, ...others] = found;
     if (one !== undefined) return { write: new RowsRefusedError([one, ...others]) };
     if (isCheck) return { write: notAllowed(nth) };
-    if (write.is !== 'remove') return {};
+    if (write.is !== 'remove') return known === undefined ? {} : { write: known };
     return { write: new RowsRefusedError([{ code: 'REFERENCED', row: nth, by: undefined }]) };
   }
 
@@ -479,6 +491,7 @@ function outcomesOf({ writes }: Plan, results: readonly Rows[], version: number)
     const row = sql.row(stored);
     if (write.is === 'create') return { is: 'created', row };
     if (write.is === 'change' || (write.is === 'put' && !write.rule.creates)) return { is: 'changed', row };
+    if (asksFirst(sql, write)) return { is: (results[first] ?? []).length > 0 ? 'changed' : 'created', row };
     // An insert that changes the row that is there gives it a higher version than a new one.
     if (main === first) return { is: row.version === version ? 'created' : 'changed', row };
     return { is: (results[first] ?? []).length > 0 ? 'created' : 'found', row };

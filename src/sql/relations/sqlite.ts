@@ -8,6 +8,8 @@ import type { Relation } from '../../relations/relation.ts';
 import type { RowPage } from '../../relations/rows/row-lists.ts';
 import type { RowStores, RowValues } from '../../relations/rows/rows.ts';
 import { LIMITS, SelectionLimitError } from '../../relations/selections/limits.ts';
+import { type BoundText, name, SQLITE_ROWS } from '../dialects/row-dialects.ts';
+import type { FoundConstraint } from '../existing/writes.ts';
 import { type PackedTexts, packTexts, type TextBounds } from '../list-sql.ts';
 import { type Budget, type PagePlan, readAtOnce, readPlan, takeBytes } from '../selections/levels.ts';
 import { readEach, readRows } from '../sqlite/connection.ts';
@@ -27,7 +29,7 @@ import {
   UnitError,
   type UnitStep,
 } from './row-engine.ts';
-import { type BoundText, name, type RowSql, SQLITE_ROWS } from './row-sql.ts';
+import type { RowSql } from './row-sql.ts';
 import { rowStores } from './row-store.ts';
 
 /** Where the rows are. */
@@ -57,11 +59,15 @@ const MAX_VALUES = 4_096;
 /** Opens the rows of the relations in an SQLite database. */
 export function sqliteRows(relations: readonly Relation[], options: SqliteRowOptions): RowStores {
   // A removal cascades to any number of rows, within its statement.
-  const triggers = relations.flatMap(({ table, references }, nth) => {
+  const triggers = relations.flatMap(({ table, references, existing }, nth) => {
+    if (existing?.isView) return [];
+    const isNumbered = existing === undefined;
     const changed = references.flatMap(({ onDelete, columns }) => (onDelete === 'null' ? columns : []));
     const update = `UPDATE OF ${changed.map(name).join(', ')}`;
-    const removed = timedTrigger(name(table), 2 * nth, 'DELETE');
-    return changed.length === 0 ? [removed] : [removed, timedTrigger(name(table), 2 * nth + 1, update)];
+    const removed = timedTrigger(name(table), 2 * nth, 'DELETE', isNumbered);
+    return changed.length === 0
+      ? [removed]
+      : [removed, timedTrigger(name(table), 2 * nth + 1, update, isNumbered)];
   });
   const steps = triggers.map((statement): Step => ({ statement, values: [] }));
   // The queue fails later writes too if it fails this one.
@@ -220,6 +226,15 @@ class SqliteRows implements RowEngine {
     return error instanceof Error && /(?:CHECK|NOT NULL) constraint failed|cannot store/.test(error.message);
   }
 
+  constraintOf(error: unknown): FoundConstraint | undefined {
+    const [, kind = '', rest = ''] = CONSTRAINT.exec(String(error)) ?? [];
+    if (kind === '') return undefined;
+    // A check has a name or its text, the others have columns with their table.
+    if (kind === 'CHECK') return { name: rest, columns: undefined, isUnique: false };
+    const columns = rest.split(', ').flatMap((each) => each.split('.').at(-1) ?? []);
+    return { name: undefined, columns: rest === '' ? undefined : columns, isUnique: kind === 'UNIQUE' };
+  }
+
   async #submit(steps: readonly Step[]): Promise<readonly Rows[]> {
     const rows = await this.#options.writes.submit(steps).catch((error: unknown) => {
       throw isTooLong(error) ? new StatementTimeError(error) : error;
@@ -237,6 +252,9 @@ class SqliteRows implements RowEngine {
     return made;
   }
 }
+
+/** The kind of a constraint that refuses a row, with the words of SQLite; errors that triggers raise have others. */
+const CONSTRAINT = /(UNIQUE|FOREIGN KEY|CHECK|NOT NULL) constraint failed(?:: (.*))?/;
 
 /** An error of the writer that names the statement of a unit. */
 const UNIT_FAULT = /statement (\d+) of a unit: (few|many|large)?/;
@@ -278,13 +296,12 @@ function insertOf(
   version: number,
   source = (values: string) => `VALUES (${values})`,
 ): BoundText {
-  const { columns, table } = sql.relation;
   const inserted = sql.inserted(row);
-  const names = [...inserted.map((i) => name(columns[i]?.name ?? '')), sql.version];
+  const names = sql.written(inserted);
   const parameters = names.map((_, i) => `?${i + 1}`).join(', ');
   return {
-    text: `INSERT INTO ${name(table)} (${names.join(', ')}) ${source(parameters)}`,
-    values: [...inserted.map((i) => sql.bindAt(i, row[i])), version],
+    text: `INSERT INTO ${sql.table} (${names.join(', ')}) ${source(parameters)}`,
+    values: [...inserted.map((i) => sql.bindAt(i, row[i])), ...(sql.keepsVersion ? [version] : [])],
   };
 }
 
@@ -305,17 +322,16 @@ function insertRows(
   inserted: readonly number[],
   version: number,
 ): BoundText {
-  const { columns, table } = sql.relation;
-  const names = [...inserted.map((i) => name(columns[i]?.name ?? '')), sql.version];
+  const names = sql.written(inserted);
   const row = `(${names.map(() => '?').join()})`;
   const storages = inserted.map((i) => sql.storageAt(i));
   const values: BoundText['values'][number][] = [];
   for (const each of rows) {
     for (const [nth, i] of inserted.entries()) values.push((storages[nth] as Storage).bind(each[i] ?? null));
-    values.push(version);
+    if (sql.keepsVersion) values.push(version);
   }
   return {
-    text: `INSERT INTO ${name(table)} (${names.join()}) VALUES ${rows.map(() => row).join()}`,
+    text: `INSERT INTO ${sql.table} (${names.join()}) VALUES ${rows.map(() => row).join()}`,
     values,
   };
 }

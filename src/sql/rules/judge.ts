@@ -5,9 +5,10 @@ import type { RowValues } from '../../relations/rows/rows.ts';
 import { EarlierValue, type Given } from '../../relations/rows/writes.ts';
 import { ALL, allOf, anyOf, isAll, isNone } from '../../relations/rules/rule-trees.ts';
 import type { RelationView, RowView } from '../../relations/rules/views.ts';
+import type { BoundText } from '../dialects/row-dialects.ts';
 import { conditionAt } from '../relations/conditions-sql.ts';
 import type { RowEngine } from '../relations/row-engine.ts';
-import type { BoundText, RowSql } from '../relations/row-sql.ts';
+import type { RowSql } from '../relations/row-sql.ts';
 
 /** The alias of given rows. */
 const ROW = 'r';

@@ -9,7 +9,8 @@ import {
   WriteRefusedError,
 } from '../../relations/rows/writes.ts';
 import { isAll } from '../../relations/rules/rule-trees.ts';
-import type { BoundText, RowSql } from '../relations/row-sql.ts';
+import type { BoundText } from '../dialects/row-dialects.ts';
+import type { RowSql } from '../relations/row-sql.ts';
 import { givenMeets } from './judge.ts';
 import { additionOf, type RuledWrite } from './ruled-writes.ts';
 

@@ -3,8 +3,9 @@ import type { Condition } from '../../relations/rows/conditions.ts';
 import { EarlierValue, type Given, type RowWrite } from '../../relations/rows/writes.ts';
 import { ALL, allOf, anyOf, isAll, NONE } from '../../relations/rules/rule-trees.ts';
 import type { RelationView, RowView } from '../../relations/rules/views.ts';
+import type { BoundText } from '../dialects/row-dialects.ts';
 import { conditionAt } from '../relations/conditions-sql.ts';
-import type { Addition, BoundText, RowSql } from '../relations/row-sql.ts';
+import type { Addition, RowSql } from '../relations/row-sql.ts';
 import { columnsIn, crossesTo, referencesSeen } from './judge.ts';
 
 /** Stands for a column of the row that the insert of a write has stored; null if it has stored none. */
@@ -167,6 +168,7 @@ export function afterWrite(
     const values: BoundText['values'][number][] = [];
     let isNew: string;
     if (isFound) isNew = isInserted(sql, nth, first, values);
+    else if (!sql.keepsVersion) isNew = `${isInserted(sql, nth, first, values)} IS NOT TRUE`;
     else {
       values.push(version);
       isNew = `${sql.version} = ${sql.dialect.parameter(first, 'bigint')}`;
@@ -196,6 +198,7 @@ export function foundOrInserted(sql: RowSql, found: Condition, nth: number): Add
   };
 }
 
+/** Whether the row is that of the first statement of the nth write: its insert, or a look at the stored row before it. */
 function isInserted(sql: RowSql, nth: number, first: number, values: BoundText['values'][number][]): string {
   const all = sql.relation.key.map((name, i) => {
     const column = sql.indexOf(name);

@@ -175,9 +175,8 @@ function indexOf(row: readonly unknown[]): readonly Index[] {
   const definitions = row[6] as readonly string[];
   const columns = names.map((column, at) => {
     if (column !== null) return { name: column, fold: false };
-    const folded = FOLDED.exec(definitions[at] ?? '');
-    if (folded === null) return undefined;
-    return { name: folded[1]?.replaceAll('""', '"') ?? folded[2] ?? '', fold: true };
+    const folded = foldedColumn(definitions[at] ?? '');
+    return folded === undefined ? undefined : { name: folded, fold: true };
   });
   if (columns.includes(undefined)) return [];
   return [
@@ -191,6 +190,12 @@ function indexOf(row: readonly unknown[]): readonly Index[] {
 
 /** As the server writes `lower(name COLLATE "C")` of a column with that collation. */
 const FOLDED = /^lower\(\(?(?:"((?:[^"]|"")+)"|([a-z_]\w*))(?: COLLATE "C")?\)?\)$/;
+
+/** The column whose texts an index has without the case of A to Z; undefined for another expression. */
+export function foldedColumn(definition: string): string | undefined {
+  const folded = FOLDED.exec(definition);
+  return folded === null ? undefined : (folded[1]?.replaceAll('""', '"') ?? folded[2]);
+}
 
 const ON_DELETE: Readonly<Record<string, ForeignKey['onDelete']>> = { c: 'cascade', n: 'null' };
 

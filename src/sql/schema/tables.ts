@@ -93,7 +93,9 @@ export interface DeclaredTable extends Omit<Table, 'triggers'> {
 /** The tables of relations on an engine. */
 export function declaredTables(engine: Engine, relations: readonly Relation[]): readonly DeclaredTable[] {
   const tableOf = new Map(relations.map(({ name, table }) => [name, table]));
-  return relations.map((relation): DeclaredTable => {
+  // Nothing changes the tables of other programs.
+  const own = relations.filter(({ existing }) => existing === undefined);
+  return own.map((relation): DeclaredTable => {
     const { table, was, key } = relation;
     const isPartial = relation.name === USERS;
     const columns = isPartial ? addedColumns(relation) : relation.columns;

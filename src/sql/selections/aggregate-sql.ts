@@ -9,6 +9,7 @@ import {
   type Aggregation,
   type RowAggregates,
 } from '../../relations/selections/aggregates.ts';
+import { type Bound, type BoundText, name } from '../dialects/row-dialects.ts';
 import {
   bestIndexed,
   ConditionWriter,
@@ -25,7 +26,7 @@ import {
 import { ROW } from '../relations/page-sql.ts';
 import type { RowEngine } from '../relations/row-engine.ts';
 import type { RowListSql } from '../relations/row-lists.ts';
-import { type Bound, type BoundText, name, type RowSql } from '../relations/row-sql.ts';
+import type { RowSql } from '../relations/row-sql.ts';
 
 /** Digits that an average has more than its column. */
 const MORE_DIGITS = 6;
@@ -131,7 +132,9 @@ export class AggregateSql implements RowAggregates {
     if (is === 'countDistinct') return [`count(DISTINCT ${this.#compared(column)})`];
     if (is === 'sum' || is === 'avg') {
       const count = `count(${own})`;
-      return type.kind === 'number' ? [count, `sum(${own})`] : [count, ...this.#sql.dialect.sums(own)];
+      if (type.kind === 'number') return [count, `sum(${own})`];
+      const { summed = (value: string) => value } = this.#storage(type);
+      return [count, ...this.#sql.dialect.sums(summed(own))];
     }
     const { select } = this.#storage(type);
     // Not each version of PostgreSQL compares UUIDs in aggregates.

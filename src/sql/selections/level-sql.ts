@@ -3,10 +3,10 @@ import { type Column, type ColumnType, type Relation, USERS } from '../../relati
 import type { Relations } from '../../relations/rows/conditions.ts';
 import { LIMITS } from '../../relations/selections/limits.ts';
 import type { NestedRows, Selection } from '../../relations/selections/selection.ts';
+import { type Bound, type BoundText, joined, name, type RowDialect } from '../dialects/row-dialects.ts';
 import { ConditionWriter, conditionShape, isWalk } from '../relations/conditions-sql.ts';
 import { jsonMembers, jsonValue, PageSql, ROW } from '../relations/page-sql.ts';
-
-import { type Bound, type BoundText, joined, name, type RowDialect, RowSql } from '../relations/row-sql.ts';
+import { RowSql, tableOf, versionOf, wholeRow } from '../relations/row-sql.ts';
 import { textLiteral } from '../schema/tables.ts';
 import { type Level, PAGE_BYTES, type Piece, type Selected } from './levels.ts';
 
@@ -90,12 +90,11 @@ export class SelectionSql {
       flush();
       written(of);
     };
-    const number = (before: string, column: string) => {
+    const number = (before: string, expression: string, of: readonly string[]) => {
       text(before);
-      const expression = `${ROW}.${name(column)}`;
       pieces.push({ is: 'value', at: place(expression), type: INTEGER });
       parts.push(expression);
-      columns.add(column);
+      for (const column of of) columns.add(column);
     };
     for (const [i, member] of members.entries()) {
       const comma = i === 0 ? '' : ',';
@@ -104,7 +103,7 @@ export class SelectionSql {
         if (column === undefined) throw new Error(`${relation.name} has no column ${member.column}`);
         if (member.isText === true) {
           shown.push(column);
-          number(`${comma}${JSON.stringify(member.name)}:"`, column.name);
+          number(`${comma}${JSON.stringify(member.name)}:"`, `${ROW}.${name(column.name)}`, [column.name]);
           text('"');
           continue;
         }
@@ -113,8 +112,8 @@ export class SelectionSql {
         columns.add(column.name);
         run.push({ column: { ...column, name: member.name }, value: `${ROW}.${name(column.name)}` });
       } else if (member.is === 'version') {
-        const version = relation.name === USERS ? 'version' : '_version';
-        number(`${comma}${JSON.stringify(member.name)}:`, version);
+        const version = versionOf(relation, this.#dialect, ROW);
+        number(`${comma}${JSON.stringify(member.name)}:`, version, columnsOfVersion(relation));
       } else if (member.is === 'constant') {
         text(`${comma}${JSON.stringify(member.name)}:${member.json}`);
       } else {
@@ -234,12 +233,12 @@ export class SelectionSql {
     const dialect = this.#dialect;
     const { pages, keys, values, writer, pairs, page } = this.#begin(rows, links);
     const isPaged = !link.isReference && (limit !== undefined || after !== undefined);
-    const table = `${name(relation.table)} AS ${ROW}`;
+    const table = `${tableOf(relation)} AS ${ROW}`;
     const from = `${keys} CROSS JOIN`;
     const total = () => `LIMIT ${dialect.parameter(writer.next(), 'bigint')}`;
     const selected = inner.selected.join(', ');
     if (dialect.packs) {
-      const found = `${from} LATERAL (${page(`${ROW}.*`)}) AS ${ROW}`;
+      const found = `${from} LATERAL (${page(wholeRow(relation, ROW))}) AS ${ROW}`;
       if (!isWide) return { text: `SELECT ${selected} FROM ${found} ${total()}`, values };
       const names = inner.selected.map((_, i) => `c${i}`);
       const looked = `SELECT ${inner.selected.map((each, i) => `${each} AS c${i}`).join(', ')}, ${inner.bytes} AS bytes FROM ${found} ${total()}`;
@@ -268,9 +267,9 @@ export class SelectionSql {
   /** Counts the rows behind a link, up to one more than may be looked at. */
   #lookedAt({ link }: NestedRows, links: readonly Selected[]): BoundText {
     const { text } = this.#keys(links);
-    const { table } = link.through?.relation ?? link.relation;
+    const table = link.through?.relation ?? link.relation;
     const on = link.on.map(([, there], i) => `t.${name(there)} = ${KEYS}.v${i}`).join(' AND ');
-    const some = `SELECT 1 FROM ${text} AS ${KEYS} CROSS JOIN ${name(table)} AS t WHERE ${on} LIMIT ${LIMITS.rows + 1}`;
+    const some = `SELECT 1 FROM ${text} AS ${KEYS} CROSS JOIN ${tableOf(table)} AS t WHERE ${on} LIMIT ${LIMITS.rows + 1}`;
     return { text: `SELECT count(*) FROM (${some}) AS looked`, values: [] };
   }
 
@@ -291,7 +290,7 @@ export class SelectionSql {
     const { relation, on } = link.through;
     const there = on.map(([column]) => `t.${name(column)}`).join(', ');
     const own = on.map(([, column]) => `${ROW}.${name(column)}`).join(', ');
-    return `(${own}) IN (SELECT ${there} FROM ${name(relation.table)} AS t WHERE ${pairs('t')})`;
+    return `(${own}) IN (SELECT ${there} FROM ${tableOf(relation)} AS t WHERE ${pairs('t')})`;
   }
 
   #pagesOf(relation: Relation): PageSql {
@@ -304,6 +303,12 @@ export class SelectionSql {
 }
 
 type JsonMember = { readonly column: Column; readonly value: string };
+
+/** The columns that the version of a row is made from. */
+function columnsOfVersion({ name: relation, columns, existing }: Relation): readonly string[] {
+  if (existing === undefined) return [relation === USERS ? 'version' : '_version'];
+  return existing.hasDigest ? columns.map((column) => column.name) : ['xmin'];
+}
 
 function columnOf({ columns, name: relation }: Relation, column: string): Column {
   const found = columns.find((each) => each.name === column);

@@ -1,5 +1,5 @@
 import { LIMITS, SelectionLimitError } from '../../relations/selections/limits.ts';
-import { SQLITE_ROWS } from '../relations/row-sql.ts';
+import { SQLITE_ROWS } from '../dialects/row-dialects.ts';
 import type { PreparedStatements } from '../sqlite/connection.ts';
 import type { ReadAnswer } from '../sqlite/reader.ts';
 import { type PagePlan, readAtOnce, readPlan, takeBytes } from './levels.ts';

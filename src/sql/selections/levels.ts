@@ -4,7 +4,7 @@ import { codecOf } from '../../relations/codecs.ts';
 import type { Column, ColumnType, Value } from '../../relations/relation.ts';
 import type { RowPage } from '../../relations/rows/row-lists.ts';
 import { LIMITS, SelectionLimitError } from '../../relations/selections/limits.ts';
-import type { BoundText, RowDialect } from '../relations/row-sql.ts';
+import type { BoundText, RowDialect } from '../dialects/row-dialects.ts';
 
 /** A part of a row's JSON. */
 export type Piece =

@@ -4,7 +4,13 @@ import type { DatabaseSync } from 'node:sqlite';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { DatabaseOpenError } from '../../core/errors.ts';
 import { PACKAGE_ROOT } from '../../core/package-root.ts';
-import { type MigrationOptions, migrationFiles, pendingFiles, readMigration } from '../migration-files.ts';
+import {
+  type MigrationOptions,
+  migrationFiles,
+  pendingFiles,
+  readMigration,
+  requireFreeNames,
+} from '../migration-files.ts';
 import { serviceFiles } from './service-lock.ts';
 
 const FOLDER = new URL('src/sql/sqlite/migrations/', PACKAGE_ROOT);
@@ -21,6 +27,7 @@ export function migrate(
   const files = migrationFiles(folder);
   db.exec('BEGIN IMMEDIATE');
   try {
+    appliedTo(db);
     db.exec(
       'CREATE TABLE IF NOT EXISTS migrations (name TEXT PRIMARY KEY, applied_at INTEGER NOT NULL) STRICT',
     );
@@ -43,10 +50,21 @@ export function pendingMigrations(db: DatabaseSync, folder = FOLDER): readonly s
   return pendingFiles(migrationFiles(folder), appliedTo(db));
 }
 
-/** The migrations applied to a database. */
+/** The migrations applied to a database. Throws DatabaseOpenError if another program has tables with our names. */
 export function appliedTo(db: DatabaseSync): readonly string[] {
-  const exists = db.prepare(`SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'migrations'`).get();
-  if (exists === undefined) return [];
+  const columns = db.prepare(`SELECT group_concat(name) FROM pragma_table_info('migrations')`);
+  columns.setReturnArrays(true);
+  const [found] = columns.get() as unknown as readonly unknown[];
+  if (found !== 'name,applied_at') {
+    const tables = db
+      .prepare(`SELECT name FROM sqlite_schema WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\'`)
+      .all();
+    requireFreeNames(
+      tables.map(({ name }) => String(name)),
+      'sqlite',
+    );
+    return [];
+  }
   const rows = db.prepare('SELECT name FROM migrations').all();
   return rows.map(({ name }) => String(name));
 }

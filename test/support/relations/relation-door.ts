@@ -9,7 +9,7 @@ import { hasRules, type Relation, USERS } from '../../../src/relations/relation.
 import { restErrorsWith } from '../../../src/rest/messages.ts';
 import { type RestOptions, rest } from '../../../src/rest/rest.ts';
 import type { UserIndexOptions } from '../../../src/sql/list-sql.ts';
-import { migrateDatabase, openDatabase, withSchema } from '../../../src/sql/open.ts';
+import { migrateDatabase, openDatabase, withExistingTables, withSchema } from '../../../src/sql/open.ts';
 import { migrateRelations } from '../../../src/sql/schema/migrate.ts';
 import { openLog } from '../../../src/telemetry/log.ts';
 import { postgresDatabase, withoutPostgres } from '../databases.ts';
@@ -56,6 +56,8 @@ interface DoorOptions extends Partial<Omit<RestOptions, 'users' | 'relations' | 
   readonly fastPath?: boolean;
   /** Whether `portico migrate` makes the tables; default: the start. */
   readonly isMigrated?: boolean;
+  /** What another program has done in the database before. */
+  readonly before?: string;
   /** Which indexes users have. */
   readonly userIndexes?: UserIndexOptions;
 }
@@ -97,17 +99,20 @@ interface Place {
 
 async function open(
   { url, run, folder }: Place,
-  relations: readonly Relation[],
+  declared: readonly Relation[],
   {
     fastPath = true,
     isMigrated = false,
     userIndexes,
+    before,
     graphql: hasGraphql = false,
     ...options
   }: DoorOptions = {},
 ): Promise<RelationDoor> {
   const resources = new AsyncDisposableStack();
   if (folder !== undefined) resources.use(folder);
+  if (before !== undefined) await run(before);
+  const relations = await withExistingTables(url, declared);
   if (isMigrated) {
     await migrateDatabase(url);
     await withSchema(url, 'migrate', (session) => migrateRelations(session, relations, { rewrite: false }));

@@ -6,7 +6,7 @@ import pg from 'pg';
 import { postgresUrl, withoutPostgres } from '../../../test/support/databases.ts';
 import { temporaryFolder } from '../../../test/support/temporary-folder.ts';
 import { migrateDatabase } from '../../sql/open.ts';
-import { isReserved } from './relation-names.ts';
+import { isReserved } from './reserved-names.ts';
 
 test('the tables and indexes of Portico on SQLite are reserved', async () => {
   await using folder = await temporaryFolder();

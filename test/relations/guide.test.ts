@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
 import { startPortico } from '../support/portico-process.ts';
 import { runShown, shownCommands } from '../support/shown-commands.ts';
@@ -23,6 +24,24 @@ test('the declaration of the guide is served, and every request prints what it s
       request.output,
       `${request.where}: ${request.command}`,
     );
+  }
+});
+
+test('the tables of the page on existing databases are served, and its commands print what they show', async () => {
+  const guide = await readFile(join(import.meta.dirname, '../../docs/EXISTING.md'), 'utf8');
+  await using folder = await temporaryFolder();
+  {
+    using db = new DatabaseSync(join(folder.path, 'shop.db'));
+    db.exec(/```sql\n(.*?)```/s.exec(guide)?.[1] ?? '');
+  }
+  await writeFile(join(folder.path, 'portico.config.json'), /```json\n(.*?)```/s.exec(guide)?.[1] ?? '');
+  const env = { INTERFACES: 'rest', DATABASE_URL: 'sqlite:shop.db' };
+  await using portico = startPortico({ cwd: folder.path, env });
+  await portico.ready();
+  for (const shown of shownCommands('docs/EXISTING.md')) {
+    const { code, stdout } = await runShown(shown, { cwd: folder.path, urls: portico.urls });
+    assert.equal(code, 0, shown.command);
+    assert.equal(stdout.trimEnd(), shown.output, `${shown.where}: ${shown.command}`);
   }
 });
 

@@ -256,9 +256,7 @@ export function explained<T>(read: () => MaybePromise<T>): MaybePromise<T> {
       throw new HttpProblem(400, 'LIMIT_EXCEEDED', message);
     }
     if (!(error instanceof UnindexedListError)) throw error;
-    const { relation, index } = error;
-    const line = `indexes: [[${index.map((column) => `'${column}'`).join(', ')}]]`;
-    const remedy = index.length === 0 ? 'Add a narrower filter' : `Add to its declaration: ${line}`;
+    const { relation, remedy = 'Add a narrower filter' } = error;
     throw new HttpProblem(
       400,
       'SEARCH_OFF',

@@ -52,9 +52,7 @@ export function shown(error: unknown): unknown {
     return refusal('LIMIT_EXCEEDED', message, { limit: 'statement' });
   }
   if (error instanceof UnindexedListError) {
-    const { relation, index } = error;
-    const line = `indexes: [[${index.map((column) => `'${column}'`).join(', ')}]]`;
-    const remedy = index.length === 0 ? 'Narrow `where`' : `Add to its declaration: ${line}`;
+    const { relation, remedy = 'Narrow `where`' } = error;
     return refusal(
       'SEARCH_OFF',
       `More than 10,000 rows of ${relation} would have to be looked at. ${remedy}`,

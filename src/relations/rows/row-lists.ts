@@ -53,16 +53,20 @@ export interface RowPage {
   readonly more: boolean;
 }
 
-/** A page would have to examine more rows than it may; `index` is what would serve it, empty if none would. */
+/** A page would have to examine more rows than it may; `remedy` says which index would serve it, if one would. */
 export class UnindexedListError extends Error {
   override readonly name = 'UnindexedListError';
   readonly relation: string;
-  readonly index: readonly string[];
+  readonly remedy: string | undefined;
 
-  constructor(relation: string, index: readonly string[]) {
+  constructor({ name, table, existing }: Relation, index: readonly string[]) {
     super('No index serves the list');
-    this.relation = relation;
-    this.index = index;
+    this.relation = name;
+    const line = `indexes: [[${index.map((column) => `'${column}'`).join(', ')}]]`;
+    const columns = index.map((column) => `"${column}"`).join(', ');
+    const made = `Create an index in the database, CREATE INDEX ... ON "${table}" (${columns}), and declare it: ${line}`;
+    const remedy = existing === undefined ? `Add to its declaration: ${line}` : made;
+    this.remedy = index.length === 0 ? undefined : remedy;
   }
 }
 

@@ -365,7 +365,7 @@ export function wantedIndex(relation: Relation, { where, order }: RowSelection):
 /** Throws UnindexedListError if a condition on the rows behind an inverse would look at all rows of its relation. */
 export function requireIndexes(where: Condition): void {
   const index = missingIndex(where);
-  if (index !== undefined) throw new UnindexedListError(index.relation.name, index.columns);
+  if (index !== undefined) throw new UnindexedListError(index.relation, index.columns);
 }
 
 /** The index without which a condition on the rows behind an inverse would look at all rows of its relation. */

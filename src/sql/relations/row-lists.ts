@@ -344,7 +344,7 @@ export class RowListSql implements RowLists {
   async #seek(list: RowListShape): Promise<Seek> {
     const { relation } = this.#sql;
     const seek = await findSeek(relation, list.where, (at, each) => this.isFew(at, each, MAX_MATCHES));
-    if (seek === undefined) throw new UnindexedListError(relation.name, wantedIndex(relation, list));
+    if (seek === undefined) throw new UnindexedListError(relation, wantedIndex(relation, list));
     return seek;
   }
 

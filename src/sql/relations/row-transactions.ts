@@ -493,7 +493,8 @@ function outcomesOf({ writes }: Plan, results: readonly Rows[], version: number)
     if (write.is === 'change' || (write.is === 'put' && !write.rule.creates)) return { is: 'changed', row };
     if (asksFirst(sql, write)) return { is: (results[first] ?? []).length > 0 ? 'changed' : 'created', row };
     // An insert that changes the row that is there gives it a higher version than a new one.
-    if (main === first) return { is: row.version === version ? 'created' : 'changed', row };
+    if (main === first)
+      return { is: row.version === version || !sql.keepsVersion ? 'created' : 'changed', row };
     return { is: (results[first] ?? []).length > 0 ? 'created' : 'found', row };
   });
 }

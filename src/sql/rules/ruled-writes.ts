@@ -4,6 +4,7 @@ import { EarlierValue, type Given, type RowWrite } from '../../relations/rows/wr
 import { ALL, allOf, anyOf, isAll, NONE } from '../../relations/rules/rule-trees.ts';
 import type { RelationView, RowView } from '../../relations/rules/views.ts';
 import type { BoundText } from '../dialects/row-dialects.ts';
+import { asksFirst } from '../existing/writes.ts';
 import { conditionAt } from '../relations/conditions-sql.ts';
 import type { Addition, RowSql } from '../relations/row-sql.ts';
 import { columnsIn, crossesTo, referencesSeen } from './judge.ts';
@@ -168,7 +169,8 @@ export function afterWrite(
     const values: BoundText['values'][number][] = [];
     let isNew: string;
     if (isFound) isNew = isInserted(sql, nth, first, values);
-    else if (!sql.keepsVersion) isNew = `${isInserted(sql, nth, first, values)} IS NOT TRUE`;
+    else if (asksFirst(sql, write)) isNew = `${isInserted(sql, nth, first, values)} IS NOT TRUE`;
+    else if (!sql.keepsVersion) isNew = '1 = 1';
     else {
       values.push(version);
       isNew = `${sql.version} = ${sql.dialect.parameter(first, 'bigint')}`;

@@ -167,6 +167,18 @@ for (const [engine, open] of Object.entries(relationDoors)) {
     });
     assert.match(imported.text, /"code":"REFERENCE_MISSING"[\s\S]*\{"created":1,"refused":1\}/);
 
+    const lines = 'Title,ArtistId,Label\nSame,1,Same\nFine,1,x\nFirst,1,y\n';
+    const others = await door.send('POST', '/Album', lines, { 'content-type': 'text/csv' });
+    assert.match(
+      others.text,
+      /"line":2,"code":"INVALID_ROW","reason":"The constraint [^,]*Other[\s\S]*"line":4,"code":"TAKEN"[\s\S]*\{"created":1,"refused":2\}/,
+    );
+    const whole = { 'content-type': 'text/csv', prefer: 'transaction=all' };
+    assert.equal(
+      (await door.send('POST', '/Album', 'Title,ArtistId,Label\nS,1,S\nT,1,x\n', whole)).status,
+      400,
+    );
+
     assert.equal((await door.send('DELETE', '/Track_List/1,2')).status, 204);
     assert.equal((await door.get('/Track_List/1,2')).status, 404);
   });

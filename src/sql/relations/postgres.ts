@@ -255,9 +255,10 @@ class PostgresRows implements RowEngine, AsyncDisposable {
   }
 
   constraintOf(error: unknown): FoundConstraint | undefined {
-    const state = sqlState(error) ?? '';
+    const own = sqlState(error) === undefined ? (Object(error) as { readonly cause?: unknown }).cause : error;
+    const state = sqlState(own) ?? '';
     if (!REFUSALS.test(state)) return undefined;
-    const { constraint: name, column } = error as { constraint?: string; column?: string };
+    const { constraint: name, column } = own as { constraint?: string; column?: string };
     return { name, columns: column === undefined ? undefined : [column], isUnique: state === UNIQUE };
   }
 

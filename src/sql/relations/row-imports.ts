@@ -1,10 +1,11 @@
 import { IMPORT_KEPT, type ImportPosition } from '../../relations/import.ts';
-import type { ImportedRows, ImportRule, RowKey, RowValues } from '../../relations/rows/rows.ts';
+import type { ImportedRows, ImportRule, RowConflict, RowKey, RowValues } from '../../relations/rows/rows.ts';
+import { databaseRefusal } from '../existing/writes.ts';
 import { storedKey } from '../inbox-sql.ts';
 import { imports } from '../stores/stored-users.ts';
 import { USER_QUERIES } from '../stores/user-queries.ts';
 import { type CheckedRelation, conflictsOf } from './row-checks.ts';
-import type { RowEngine } from './row-engine.ts';
+import { type RowEngine, UnitError } from './row-engine.ts';
 
 /** How often a write is repeated if its conflicts cannot be found any more. */
 const RETRIES = 3;
@@ -44,8 +45,10 @@ export class RowImports {
   async store(rows: readonly RowValues[], { isWhole, checkpoint }: ImportRule): Promise<ImportedRows> {
     // Within one statement PostgreSQL would let a row refer to a later one.
     let checks = this.#hadConflicts || this.#refersToItself;
+    let triesAlone = false;
     for (let attempt = 0; ; attempt++) {
-      const conflicts = checks ? await conflictsOf(this.#relation, this.#engine, rows) : [];
+      const declared = checks ? await conflictsOf(this.#relation, this.#engine, rows) : [];
+      const conflicts = triesAlone ? [...declared, ...(await this.#refusedAlone(rows, declared))] : declared;
       this.#hadConflicts = conflicts.length > 0;
       if (isWhole && conflicts.length > 0) return { keys: [], conflicts };
       const refused = new Set(conflicts.map(({ row }) => row));
@@ -59,10 +62,40 @@ export class RowImports {
         for (const [i, row] of accepted.entries()) keys[row] = stored[i];
         return { keys, conflicts };
       } catch (error) {
-        if (!this.#engine.isConflict(error) || attempt === RETRIES) throw error;
+        const isConflict = this.#engine.isConflict(error);
+        const { existing } = this.#relation.sql.relation;
+        const isOther = existing !== undefined && this.#engine.constraintOf(error) !== undefined;
+        if (!(isConflict || isOther) || attempt === RETRIES) throw error;
+        // The database may have constraints that the declaration does not have.
+        triesAlone = isOther && (checks || !isConflict);
         checks = true;
       }
     }
+  }
+
+  /** The rows that other constraints refuse than those of the declaration: each is stored alone, and that is undone. */
+  async #refusedAlone(
+    rows: readonly RowValues[],
+    declared: readonly RowConflict[],
+  ): Promise<readonly RowConflict[]> {
+    const { sql } = this.#relation;
+    const known = new Set(declared.map(({ row }) => row));
+    const found: RowConflict[] = [];
+    for (const [row, values] of rows.entries()) {
+      if (known.has(row)) continue;
+      try {
+        await this.#engine.unit([sql.insert(values, Date.now())], true);
+      } catch (error) {
+        if (!(error instanceof UnitError)) throw error;
+        const constraint = this.#engine.constraintOf(error.cause);
+        // It may refer to an earlier row.
+        if (this.#engine.isConflict(error.cause) && constraint?.isUnique !== true) continue;
+        const refusal = constraint && databaseRefusal(sql.relation, row, constraint);
+        if (refusal === undefined) throw error.cause;
+        found.push(...refusal.conflicts);
+      }
+    }
+    return found;
   }
 
   /** Stores rows with the move of the import; resolves to their keys. */

@@ -12,6 +12,7 @@ import { postgresSession } from '../schema/postgres-session.ts';
 import { sqliteSession } from '../schema/sqlite-session.ts';
 import type { SchemaSession } from '../schema/steps.ts';
 import { declareTables, readFoundTables } from './declare.ts';
+import { resolveRelations } from './resolve.ts';
 
 const ROUNDS = 40;
 
@@ -99,6 +100,32 @@ for (const [engine, open] of Object.entries(bareEngines)) {
         // The tables say the same of every bound, default, unique and index.
         const { steps, undeclared } = await planRelations(session, again.map(unrecorded));
         assert.deepEqual([steps.map(({ table, what }) => `${table}: ${what}`), undeclared], [[], []]);
+      }),
+      { numRuns: ROUNDS },
+    );
+  });
+}
+
+for (const [engine, open] of Object.entries(bareEngines)) {
+  test(`the declaration of random tables of another program is theirs, on ${engine}`, async () => {
+    await fc.assert(
+      fc.asyncProperty(declarations, async ({ relations }) => {
+        await using database = await open();
+        for (const sql of schemaStatements(database.engine, relations)) await database.run(sql);
+        // Without it the tables are not those of Portico.
+        for (const { table } of relations)
+          await database.run(`ALTER TABLE "${table}" DROP COLUMN "_version"`);
+        const session =
+          database.engine === 'sqlite' ? sqliteSession(database.db) : postgresSession(database.db);
+        const found = await readFoundTables(session);
+        const again = declared(declareTables(database.engine, found).relations);
+        assert.equal(again.length, relations.length);
+        const problems: string[] = [];
+        const resolved = resolveRelations(database.engine, again, new Map([[undefined, found]]), problems);
+        assert.deepEqual(problems, []);
+        const columnsOf = (all: readonly Relation[]) =>
+          all.flatMap(({ name, columns }) => columns.map((column) => `${name}.${column.name}`)).sort();
+        assert.deepEqual(columnsOf(resolved), columnsOf(relations));
       }),
       { numRuns: ROUNDS },
     );

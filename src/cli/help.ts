@@ -117,12 +117,7 @@ function generalHelp(commands: readonly CommandEntry[]): readonly HelpSection[] 
   return [
     { title: 'Usage: portico [command] [options]' },
     { title: 'Commands', lines: commands.map(({ name, summary }) => ({ head: name, text: summary })) },
-    {
-      title: 'More',
-      lines: [
-        { head: 'portico help <command>', text: 'The options of a command; of "serve", all settings.' },
-      ],
-    },
+    { title: 'Options: portico help <command>; all settings: portico help serve' },
   ];
 }
 

@@ -6,6 +6,7 @@ import {
   type Plans,
   type ResolveTogether,
   type SelectionPlan,
+  TO_RESOLVER,
   TogetherError,
 } from './plans.ts';
 import { unlessAbandoned, withLists } from './results.ts';
@@ -234,7 +235,10 @@ function resolve(
   given: Arguments,
   info: GraphQLResolveInfo,
 ): unknown {
-  if (field.selects !== undefined) return field.selects(field, given, run.request, info);
+  if (field.selects !== undefined) {
+    const value = field.selects(field, given, run.request, info);
+    if (value !== TO_RESOLVER) return value;
+  }
   return field.once && info.path.prev === undefined
     ? run.once(field, given, info)
     : field.resolve(source, given, run.context, info);

@@ -8,6 +8,7 @@ export {
   type FollowEvents,
   type ResolveSelection,
   type ResolveTogether,
+  TO_RESOLVER,
   TogetherError,
 } from './plans.ts';
 export { type Batch, paramsFromBody, paramsOf, type RequestParams } from './request-params.ts';

@@ -310,6 +310,9 @@ export type ResolveSelection = (
   info: GraphQLResolveInfo,
 ) => unknown;
 
+/** What a ResolveSelection returns to leave the field to its resolver. */
+export const TO_RESOLVER: unique symbol = Symbol('to resolver');
+
 /** Opens the events of the field of a subscription: `extensions.follows`. Each is the root value of a result. */
 export type FollowEvents = (
   field: FieldPlan,
@@ -368,7 +371,7 @@ export interface FieldPlan {
   readonly once: boolean;
   /** Whether no list item is a promise, so that no check is needed: the definition has `extensions.plain`. */
   readonly isPlain: boolean;
-  /** Resolves the field instead of `resolve`. */
+  /** Resolves the field instead of `resolve`, or leaves it to that. */
   readonly selects: ResolveSelection | undefined;
   /** Resolves the field of a mutation, with others. */
   readonly together: ResolveTogether | undefined;

@@ -69,7 +69,7 @@ export function openGraphqlDoor(context: AppContext): void {
   const { users, userFeed } = options.users === 'memory' ? inMemory(options.maxUsers) : database();
   const problems: string[] = [];
   const name = file ?? 'configuration';
-  const builtIn = withRelations(usersSchema(users, userFeed), config.relations, name, problems, () =>
+  const builtIn = withRelations(usersSchema(users, userFeed), config, name, problems, () =>
     servedRelations(context, rules),
   );
   const stores = servesRelations(config.relations) ? codeStores(context, rules) : undefined;
@@ -104,20 +104,28 @@ export function openGraphqlDoor(context: AppContext): void {
 }
 
 /**
- * The schema with the relations of a declaration, if it has any besides users. Appends problems to `problems`.
+ * The schema with the relations of a declaration, and with what it adds to users if the door serves those of the
+ * database. Appends problems to `problems`. `served` returns the rows; without it the schema is only checked.
  */
 function withRelations(
   schema: GraphQLSchema,
-  declared: readonly Relation[],
+  config: Pick<Config, 'settings' | 'relations'>,
   name: string,
   problems: string[],
-  served: () => ServedRelations | undefined,
+  served?: () => ServedRelations,
 ): GraphQLSchema {
-  if (!servesRelations(declared)) return schema;
-  const relations = byName(declared);
+  const extendsUsers = extendsUsersOf(config);
+  if (!servesRelations(config.relations) && !extendsUsers) return schema;
+  const relations = byName(config.relations);
   const before = problems.length;
-  schemaProblems(relations, schema, problems, name);
-  return problems.length > before ? schema : relationsSchema(schema, relations, relationResolvers(served()));
+  schemaProblems(relations, schema, { extendsUsers, problems, name });
+  if (problems.length > before) return schema;
+  return relationsSchema(schema, relations, relationResolvers(served?.() ?? { extendsUsers }));
+}
+
+/** Whether the users of the GraphQL door have what a declaration adds to them. */
+function extendsUsersOf({ settings, relations }: Pick<Config, 'settings' | 'relations'>): boolean {
+  return settings['graphql.users'] === 'database' && relations.some(({ name }) => name === USERS);
 }
 
 function byName(relations: readonly Relation[]): ReadonlyMap<string, Relation> {
@@ -132,6 +140,7 @@ function servedRelations(
   const { users } = database();
   return {
     relations: byName(config.relations),
+    extendsUsers: extendsUsersOf(config),
     rules,
     storeOf(name) {
       const store = name === USERS ? users.rows : relations.get(name);
@@ -169,23 +178,12 @@ function withDetails(portico: GraphqlContext, details: ContextDetails): GraphqlC
  * Checks the schema of a configuration module, without any users. Relations alone are checked if the door is open: their
  * names in GraphQL matter to no other.
  */
-export const checkSchema: ModuleCheck = (
-  { graphql: given },
-  name,
-  _resolveSecret,
-  problems,
-  { relations, settings },
-) => {
+export const checkSchema: ModuleCheck = ({ graphql: given }, name, _resolveSecret, problems, options) => {
   const hasCode = [given.typeDefs, given.resolvers, given.schema].some((each) => each !== undefined);
-  if (!hasCode && !settings.interfaces.includes('graphql')) return;
+  if (!hasCode && !options.settings.interfaces.includes('graphql')) return;
   const { users, userFeed } = inMemory(0);
   const builtIn = usersSchema(users, userFeed);
-  ownSchema(
-    given,
-    withRelations(builtIn, relations, name, problems, () => undefined),
-    name,
-    problems,
-  );
+  ownSchema(given, withRelations(builtIn, options, name, problems), name, problems);
 };
 
 function inMemory(maxUsers: number) {

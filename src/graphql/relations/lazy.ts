@@ -7,14 +7,23 @@ import {
   GraphQLSchema,
   specifiedScalarTypes,
 } from 'graphql';
-import type { RelationTypes } from './types.ts';
 
 /** How the fields of a type are made, by name. */
 export type LazyFields = ReadonlyMap<string, () => GraphQLFieldConfig<unknown, unknown>>;
 
+/** Types that are made when they are first asked for. */
+interface LazyTypes {
+  readonly names: Iterable<string>;
+  /** How many were made so far. */
+  readonly made: number;
+  /** The type of users, which may be another than that of the schema. */
+  readonly user: GraphQLObjectType;
+  find(name: string): GraphQLNamedType | undefined;
+}
+
 /** A schema whose types are made when they are first asked for: a start pays for none of them. */
 export class LazySchema extends GraphQLSchema {
-  readonly types: RelationTypes;
+  readonly types: LazyTypes;
   readonly #own: ReadonlyMap<string, GraphQLNamedType>;
   readonly #roots: readonly GraphQLObjectType[];
   readonly #typeMap: Record<string, GraphQLNamedType>;
@@ -22,7 +31,7 @@ export class LazySchema extends GraphQLSchema {
   /** `roots` are the types of queries, mutations and subscriptions. */
   constructor(
     schema: GraphQLSchema,
-    types: RelationTypes,
+    types: LazyTypes,
     roots: readonly GraphQLObjectType[],
     extensions: Readonly<Record<string, unknown>>,
   ) {
@@ -32,7 +41,9 @@ export class LazySchema extends GraphQLSchema {
     this.types = types;
     this.#roots = roots;
     const replaced = new Set(roots.map(({ name }) => name));
-    const kept = Object.values(schema.getTypeMap()).filter(({ name }) => !replaced.has(name));
+    const kept = Object.values(schema.getTypeMap())
+      .filter(({ name }) => !replaced.has(name))
+      .map((type) => (type.name === types.user.name ? types.user : type));
     this.#own = new Map([...roots, ...kept, ...specifiedScalarTypes].map((type) => [type.name, type]));
     this.#typeMap = lazily([...this.#own.keys(), ...types.names], (name) => this.getType(name));
   }
@@ -58,17 +69,17 @@ export class LazySchema extends GraphQLSchema {
   }
 }
 
-/** A type with more fields, which are made when they are first asked for. */
+/** A type with more fields, some perhaps in place of earlier ones, which are made when they are first asked for. */
 export class LazyObjectType extends GraphQLObjectType {
   readonly #fields: Record<string, GraphQLField<unknown, unknown>>;
 
   constructor(type: GraphQLObjectType | null | undefined, more: LazyFields) {
-    if (type == null) throw new Error('Relations extend a schema with all root types');
+    if (type == null) throw new Error('Relations extend a schema with all root types and that of users');
     const config = type.toConfig();
     super(config);
     const own = super.getFields();
-    const made = new Map(Object.entries(own));
-    this.#fields = lazily([...made.keys(), ...more.keys()], (name) => {
+    const made = new Map(Object.entries(own).filter(([name]) => !more.has(name)));
+    this.#fields = lazily([...Object.keys(own), ...more.keys()], (name) => {
       const make = more.get(name);
       if (!made.has(name) && make !== undefined) {
         const { [name]: field } = new GraphQLObjectType({

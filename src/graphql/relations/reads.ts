@@ -11,7 +11,7 @@ import type { RowPage } from '../../relations/rows/row-lists.ts';
 import type { RowKey } from '../../relations/rows/rows.ts';
 import { linkOf, type SelectedMember } from '../../relations/selections/selection.ts';
 import type { CallerRows, RowsFor } from '../callers/caller-rows.ts';
-import { showing } from './refusals.ts';
+import { refusal, showing } from './refusals.ts';
 import { limitOf, numberOf, type SelectedRows, type SelectionReader } from './selections.ts';
 import { isNumber, LIST_LIMIT } from './types.ts';
 
@@ -63,6 +63,27 @@ export class Reads {
             resultOf(`[${json}]`, selected, count),
           ),
         );
+      });
+  }
+
+  /** `users`, which has no arguments and returns all. */
+  all(relation: Relation): ResolveSelection {
+    return (field, _given, request, { variableValues }) =>
+      showing(() => {
+        const rows = LIST_LIMIT.max;
+        const caller = this.#options.rowsFor(request);
+        const selected = this.#options.selections.read(
+          field,
+          relation,
+          variableValues,
+          { rows },
+          caller.view,
+        );
+        const start = { next: undefined, backwards: false };
+        return whenReady(this.#page(caller, selected, rows, start), ({ json, count, more }) => {
+          if (more) throw tooManyRows(relation, rows);
+          return resultOf(`[${json}]`, selected, count);
+        });
       });
   }
 
@@ -197,6 +218,11 @@ export class Reads {
 interface ResponsePath {
   readonly prev: ResponsePath | undefined;
   readonly key: string | number;
+}
+
+function tooManyRows({ name }: Relation, rows: number) {
+  const message = `More than ${rows} rows of ${name}, or more than 1 MiB of them, do not fit one list (page); ask for pages with "${name}Connection"`;
+  return refusal('LIMIT_EXCEEDED', message, { limit: 'page' });
 }
 
 /** Whether a page ends at its cursor. Throws HttpProblem for arguments that do not go together. */

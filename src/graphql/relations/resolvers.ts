@@ -3,10 +3,11 @@ import type { GraphQLFieldConfig } from 'graphql';
 import type { AccessPolicy } from '../../access/policy.ts';
 import type { MaybePromise } from '../../core/scheduler.ts';
 import type { ChangeType, RelationFeed } from '../../relations/events.ts';
-import type { Operation, Relation } from '../../relations/relation.ts';
+import { type Operation, type Relation, USERS } from '../../relations/relation.ts';
 import type { Relations } from '../../relations/rows/conditions.ts';
 import { aggregateReader } from '../aggregates/aggregates.ts';
 import { type RowSource, rowsFor } from '../callers/caller-rows.ts';
+import { type UserResolvers, userResolvers } from '../users/declared-users.ts';
 import { Follows } from './follows.ts';
 import { Reads } from './reads.ts';
 import { SelectionReader } from './selections.ts';
@@ -15,29 +16,33 @@ import { type FieldWrite, Writes } from './writes.ts';
 
 type Resolved = Pick<GraphQLFieldConfig<unknown, unknown>, 'resolve' | 'subscribe' | 'extensions'>;
 
+/** A field of a relation on a root type. */
+export type RootField =
+  | 'list'
+  | 'row'
+  | 'connection'
+  | 'aggregate'
+  | 'create'
+  | 'createAll'
+  | 'upsert'
+  | 'update'
+  | 'remove'
+  | 'created'
+  | 'updated'
+  | 'deleted'
+  | 'changed';
+
 /** How the fields of relations on the root types are resolved. */
-export type RelationResolvers = Readonly<
-  Record<
-    | 'list'
-    | 'row'
-    | 'connection'
-    | 'aggregate'
-    | 'create'
-    | 'createAll'
-    | 'upsert'
-    | 'update'
-    | 'remove'
-    | 'created'
-    | 'updated'
-    | 'deleted'
-    | 'changed',
-    (relation: Relation) => Resolved
-  >
->;
+export interface RelationResolvers extends Readonly<Record<RootField, (relation: Relation) => Resolved>> {
+  /** Those of users; undefined if their type stays that of the contract. */
+  readonly users: UserResolvers | undefined;
+}
 
 /** The rows that a door serves. */
 export interface ServedRelations extends RowSource {
   readonly relations: Relations;
+  /** Whether the users of the door have what the declaration adds to them. */
+  readonly extendsUsers: boolean;
   readonly feed: RelationFeed | undefined;
   /** The key of the database that signs cursors. */
   cursorKey(): MaybePromise<Uint8Array>;
@@ -57,8 +62,10 @@ const resolve = () => {
 };
 
 /** The resolvers of a door; without rows, those of a schema that is only checked. */
-export function relationResolvers(served: ServedRelations | undefined): RelationResolvers {
-  if (served === undefined) return CHECKED;
+export function relationResolvers(
+  served: ServedRelations | Pick<ServedRelations, 'extendsUsers'>,
+): RelationResolvers {
+  if (!('relations' in served)) return { ...CHECKED, users: served.extendsUsers ? CHECKED_USERS : undefined };
   const { feed, cursorKey, requireIfMatch } = served;
   const common = {
     selections: new SelectionReader(served.relations, served.maxValues),
@@ -90,6 +97,7 @@ export function relationResolvers(served: ServedRelations | undefined): Relation
       };
     };
   const row = (relation: Relation) => follows.row(relation);
+  const users = served.extendsUsers ? served.relations.get(USERS) : undefined;
   return {
     list: read((relation) => reads.list(relation)),
     row: read((relation) => reads.row(relation)),
@@ -106,12 +114,14 @@ export function relationResolvers(served: ServedRelations | undefined): Relation
       mayLeave(relation) ? follows.key(relation) : follows.row(relation),
     ),
     changed: follow(undefined, (relation) => follows.change(relation)),
+    users: users && userResolvers(users, reads, common),
   };
 }
 
 const checked = (): Resolved => ({ resolve });
 const followed = (): Resolved => ({ resolve, subscribe: resolve });
-const CHECKED: RelationResolvers = {
+const CHECKED_USERS: UserResolvers = { list: {}, row: {}, create: {}, followed: {} };
+const CHECKED: Omit<RelationResolvers, 'users'> = {
   list: checked,
   row: checked,
   connection: checked,

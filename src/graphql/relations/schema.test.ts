@@ -11,12 +11,12 @@ import { relationsSchema } from './schema.ts';
 const NO_USERS = { all: () => [], byId: () => undefined, add: () => assert.fail() };
 const builtIn = usersSchema(NO_USERS, { subscribe: () => assert.fail() });
 
-function schemaOf(data: RelationsData): GraphQLSchema {
+function schemaOf(data: RelationsData, extendsUsers = false): GraphQLSchema {
   const problems: string[] = [];
   const relations = readRelations({ value: data, path: 'relations' }, problems);
   assert.deepEqual(problems, []);
   const byName = new Map(relations.map((relation) => [relation.name, relation]));
-  return relationsSchema(builtIn, byName, relationResolvers(undefined));
+  return relationsSchema(builtIn, byName, relationResolvers({ extendsUsers }));
 }
 
 /** Each relation refers to the one before it. */

@@ -12,14 +12,16 @@ import {
   type GraphQLScalarType,
   type GraphQLSchema,
   GraphQLString,
+  isListType,
+  isNonNullType,
 } from 'graphql';
 import { quote } from '../../core/text.ts';
-import { type Relation, USERS } from '../../relations/relation.ts';
+import { type Relation, servesRelations, USERS } from '../../relations/relation.ts';
 import type { Relations } from '../../relations/rows/conditions.ts';
 import { groupArguments } from '../aggregates/aggregate-types.ts';
 import { relationExamples } from '../graphiql/examples.ts';
 import { type LazyFields, LazyObjectType, LazySchema } from './lazy.ts';
-import type { RelationResolvers } from './resolvers.ts';
+import type { RelationResolvers, RootField } from './resolvers.ts';
 import {
   capitalized,
   LIST_LIMIT,
@@ -33,6 +35,7 @@ import {
 } from './types.ts';
 
 type Field = GraphQLFieldConfig<unknown, unknown>;
+type NamedField = readonly [name: string, make: () => Field];
 
 /** The names of a relation's fields of the root types. */
 function rootNames({ name, one }: Relation) {
@@ -57,8 +60,7 @@ function rootNames({ name, one }: Relation) {
 export function schemaProblems(
   relations: Relations,
   schema: GraphQLSchema,
-  problems: string[],
-  name: string,
+  { extendsUsers, problems, name }: { extendsUsers: boolean; problems: string[]; name: string },
 ): void {
   const claimed = (taken: Iterable<string>) => {
     const owners = new Map(Array.from(taken, (each) => [each, 'Portico']));
@@ -81,9 +83,12 @@ export function schemaProblems(
     subscription: claimed(fieldsOf(schema.getSubscriptionType())),
   };
   for (const relation of relations.values()) {
-    for (const each of typeNames(relation)) type(each, relation.name);
-    if (relation.name === USERS) continue;
+    for (const each of typeNames(relation, extendsUsers)) type(each, relation.name);
     const names = rootNames(relation);
+    if (relation.name === USERS) {
+      if (extendsUsers) roots.query(names.query[2], relation.name);
+      continue;
+    }
     for (const each of names.query) roots.query(each, relation.name);
     for (const each of names.mutation) roots.mutation(each, relation.name);
     for (const each of names.subscription) roots.subscription(each, relation.name);
@@ -105,30 +110,46 @@ export function relationsSchema(
   relations: Relations,
   resolvers: RelationResolvers,
 ): GraphQLSchema {
-  const types = new RelationTypes(relations, schema.getType('User') as GraphQLObjectType);
-  const fields = new RootFields(types, resolvers);
+  const user = schema.getType('User') as GraphQLObjectType;
+  const types = new RelationTypes(relations, user, resolvers.users !== undefined);
+  const fields = new RootFields(types, resolvers, schema);
   const roots = [
     new LazyObjectType(schema.getQueryType(), fields.query()),
     new LazyObjectType(schema.getMutationType(), fields.mutation()),
     new LazyObjectType(schema.getSubscriptionType(), fields.subscription()),
   ];
-  return new LazySchema(schema, types, roots, { examples: relationExamples(relations) });
+  const hasExamples = servesRelations([...relations.values()]);
+  return new LazySchema(schema, types, roots, hasExamples ? { examples: relationExamples(relations) } : {});
+}
+
+/** A type with the same lists and nulls as another one. */
+function typeWith(named: GraphQLObjectType, type: GraphQLOutputType): GraphQLOutputType {
+  if (isNonNullType(type)) return new GraphQLNonNull(typeWith(named, type.ofType) as GraphQLObjectType);
+  return isListType(type) ? new GraphQLList(typeWith(named, type.ofType)) : named;
 }
 
 /** The fields of the root types. */
 class RootFields {
   readonly #types: RelationTypes;
   readonly #resolvers: RelationResolvers;
+  readonly #schema: GraphQLSchema;
   readonly #served: readonly Relation[];
 
-  constructor(types: RelationTypes, resolvers: RelationResolvers) {
+  /** `schema` has the fields of users. */
+  constructor(types: RelationTypes, resolvers: RelationResolvers, schema: GraphQLSchema) {
     this.#types = types;
     this.#resolvers = resolvers;
+    this.#schema = schema;
     this.#served = [...types.relations.values()].filter(({ name }) => name !== USERS);
   }
 
   query(): LazyFields {
-    return this.#all((relation) => {
+    const { users } = this.#resolvers;
+    const own = this.#ofUsers(this.#schema.getQueryType(), { users: users?.list, user: users?.row });
+    const relation = this.#types.relations.get(USERS);
+    if (users !== undefined && relation !== undefined)
+      own.push([rootNames(relation).query[2], () => this.#connection(relation)]);
+    return this.#all(own, (relation) => {
       const [list, row, connection, aggregate] = rootNames(relation).query;
       return [
         [list, () => this.#list(relation)],
@@ -140,7 +161,8 @@ class RootFields {
   }
 
   mutation(): LazyFields {
-    return this.#all((relation) => {
+    const own = this.#ofUsers(this.#schema.getMutationType(), { createUser: this.#resolvers.users?.create });
+    return this.#all(own, (relation) => {
       if (relation.existing?.isView) return [];
       const [create, createAll, upsert, update, remove] = rootNames(relation).mutation;
       const { name } = relation;
@@ -208,7 +230,13 @@ class RootFields {
   }
 
   subscription(): LazyFields {
-    return this.#all((relation) => {
+    const followed = this.#resolvers.users?.followed;
+    const own = this.#ofUsers(this.#schema.getSubscriptionType(), {
+      userCreated: followed,
+      userUpdated: followed,
+      userDeleted: followed,
+    });
+    return this.#all(own, (relation) => {
       if (!relation.changes) return [];
       const [created, updated, deleted, changed] = rootNames(relation).subscription;
       const of = (what: 'created' | 'updated' | 'deleted') => () =>
@@ -292,11 +320,28 @@ class RootFields {
     });
   }
 
-  #all(fieldsOf: (relation: Relation) => readonly (readonly [string, () => Field])[]): LazyFields {
-    return new Map(this.#served.flatMap(fieldsOf));
+  /** The fields of the contract with the type that users have here, for those that have resolvers. */
+  #ofUsers(
+    root: GraphQLObjectType | null | undefined,
+    resolvers: Readonly<Record<string, Pick<Field, 'extensions'> | undefined>>,
+  ): NamedField[] {
+    return Object.entries(resolvers).flatMap(([name, resolved]): NamedField[] => {
+      if (resolved === undefined) return [];
+      const field = () => {
+        const own = root?.toConfig().fields[name];
+        if (own === undefined) throw new Error(`The schema of users has no field ${name}`);
+        const type = typeWith(this.#types.user, own.type);
+        return { ...own, type, extensions: { ...own.extensions, ...resolved.extensions } };
+      };
+      return [[name, field]];
+    });
   }
 
-  #field(relation: Relation, what: keyof RelationResolvers, field: Field): Field {
+  #all(own: readonly NamedField[], fieldsOf: (relation: Relation) => readonly NamedField[]): LazyFields {
+    return new Map([...own, ...this.#served.flatMap(fieldsOf)]);
+  }
+
+  #field(relation: Relation, what: RootField, field: Field): Field {
     return { ...field, ...this.#resolvers[what](relation) };
   }
 

@@ -185,7 +185,9 @@ export class SelectionReader {
       const readable = view?.readableOf(relation) ?? relation.columns.keys();
       for (const column of readable) {
         const { name } = relation.columns[column] as Column;
-        selected.push({ is: 'column', name, column });
+        // The id of a user is a text wherever resolvers get one.
+        const isText = relation.name === USERS && name === 'id';
+        selected.push({ is: 'column', name, column, ...(isText && { isText }) });
       }
       if (relation.name !== USERS) selected.push({ is: 'version', name: VERSION });
     }

@@ -17,12 +17,19 @@ import {
   GraphQLString,
 } from 'graphql';
 import { LIMIT } from '../../relations/lists.ts';
-import { type Column, type ColumnType, type Relation, USERS } from '../../relations/relation.ts';
+import {
+  type Column,
+  type ColumnType,
+  type Relation,
+  USER_COLUMNS,
+  USERS,
+} from '../../relations/relation.ts';
 import type { Relations } from '../../relations/rows/conditions.ts';
 import { linkOf } from '../../relations/selections/selection.ts';
 import { AGGREGATE_ENDINGS, aggregateEndings, aggregateType } from '../aggregates/aggregate-types.ts';
 import { createdFields, patchedFields, upsertedFields } from '../inputs/write-inputs.ts';
 import { FILTERED, filterName, filterOf, listOf, testsOf } from './filters.ts';
+import { type LazyFields, LazyObjectType } from './lazy.ts';
 import { RELATION_SCALARS, scalarOf } from './scalars.ts';
 
 /** What a field of a row's type shows: `extensions.member`. */
@@ -75,6 +82,8 @@ export function isNumber({ kind }: ColumnType): boolean {
 export const VERSION = '_version';
 
 const CONDITIONS = ['Where', 'ListWhere', 'Order'] as const;
+/** What users have besides, if their type has what a declaration adds to them. */
+const PAGES = ['Connection', 'Edge'] as const;
 const OTHERS = ['', 'Connection', 'Edge', 'Change', 'Create', 'Upsert', 'Patch', 'Unique'] as const;
 
 /** Whether a rule may hide rows of a relation from some callers, so that a field with one may be null. */
@@ -87,17 +96,17 @@ export function mayLeave({ rules }: Relation): boolean {
   return rules?.read.some((grant) => typeof grant === 'object' && 'where' in grant) === true;
 }
 
-function suffixesOf(relation: Relation): readonly string[] {
-  if (relation.name === USERS) return CONDITIONS;
+function suffixesOf(relation: Relation, extendsUsers: boolean): readonly string[] {
+  if (relation.name === USERS) return extendsUsers ? [...CONDITIONS, ...PAGES] : CONDITIONS;
   return [...CONDITIONS, ...OTHERS, ...aggregateEndings(relation), ...(mayLeave(relation) ? ['Key'] : [])];
 }
 
-/** The names of the types of a relation. */
-export function typeNames(relation: Relation): readonly string[] {
+/** The names of the types of a relation. `extendsUsers`: the type of users has what a declaration adds to them. */
+export function typeNames(relation: Relation, extendsUsers: boolean): readonly string[] {
   const base = typeNameOf(relation);
   const enums = relation.columns.filter(isEnum).map((column) => enumName(relation, column));
   return [
-    ...suffixesOf(relation).map((suffix) => `${base}${suffix}`),
+    ...suffixesOf(relation, extendsUsers).map((suffix) => `${base}${suffix}`),
     ...enums,
     ...enums.map((name) => `${name}Filter`),
   ];
@@ -119,13 +128,17 @@ export class RelationTypes {
   readonly #owners: ReadonlyMap<string, Relation | undefined>;
   readonly #made = new Map<string, GraphQLNamedType>();
 
-  /** `user` is the type of users. Names have been checked by `schemaProblems`. */
-  constructor(relations: Relations, user: GraphQLObjectType) {
+  /**
+   * `user` is the type of users, to which a declaration adds fields if it `extendsUsers`. Names have been checked by
+   * `schemaProblems`.
+   */
+  constructor(relations: Relations, user: GraphQLObjectType, extendsUsers: boolean) {
     this.relations = relations;
-    this.user = user;
+    const users = relations.get(USERS);
+    this.user = extendsUsers && users ? new LazyObjectType(user, this.#members(users)) : user;
     const owners = new Map<string, Relation | undefined>(SHARED_NAMES.map((name) => [name, undefined]));
     for (const relation of relations.values()) {
-      for (const name of typeNames(relation)) owners.set(name, relation);
+      for (const name of typeNames(relation, extendsUsers)) owners.set(name, relation);
     }
     this.#owners = owners;
   }
@@ -209,7 +222,7 @@ export class RelationTypes {
       new GraphQLObjectType({ name, description, fields });
     switch (name.slice(base.length)) {
       case '':
-        return object(`A row of ${plural}.`, () => this.#members(relation));
+        return object(`A row of ${plural}.`, () => madeOf(this.#members(relation)));
       case 'Where':
         return input(`Conditions on ${plural}, all of which hold.`, () => this.#where(relation));
       case 'ListWhere':
@@ -239,7 +252,7 @@ export class RelationTypes {
           cursor: { type: required.text, description: 'Where the row stands in the list.' },
         }));
       case 'Key':
-        if (suffixesOf(relation).includes('Key'))
+        if (mayLeave(relation))
           return object(`The key of a row of ${plural}.`, () => this.keyArguments(relation));
         break;
       case 'Change':
@@ -268,37 +281,39 @@ export class RelationTypes {
     };
   }
 
-  #members(relation: Relation): GraphQLFieldConfigMap<unknown, unknown> {
-    const fields: Record<string, GraphQLFieldConfig<unknown, unknown>> = {};
+  /** The fields of rows; of users those that their declaration adds. */
+  #members(relation: Relation): LazyFields {
+    const fields = new Map<string, () => GraphQLFieldConfig<unknown, unknown>>();
+    const isOfUsers = relation.name === USERS;
     for (const [index, column] of relation.columns.entries()) {
-      const type = this.#shown(relation, column);
-      const member: RowMember = { is: 'column', index, isText: type === GraphQLID && isNumber(column.type) };
-      fields[column.name] = {
-        type: column.nullable ? type : new GraphQLNonNull(type),
-        extensions: { member },
-      };
+      if (isOfUsers && USER_COLUMNS.includes(column.name)) continue;
+      fields.set(column.name, () => this.#column(relation, column, index));
     }
     for (const { name, to, columns } of relation.references) {
-      const target = this.#relation(to);
-      const isNullable = mayHide(target) || columns.some((each) => columnOf(relation, each).nullable);
-      const type = this.row(target);
-      fields[name] = {
-        type: isNullable ? type : new GraphQLNonNull(type),
-        ...related(name, target),
-      };
+      fields.set(name, () => {
+        const target = this.#relation(to);
+        const isNullable = mayHide(target) || columns.some((each) => columnOf(relation, each).nullable);
+        const type = this.row(target);
+        return { type: isNullable ? type : new GraphQLNonNull(type), ...related(name, target) };
+      });
     }
     for (const { name } of [...relation.inverses, ...relation.many]) {
       const target = linkOf(this.relations, relation, name)?.relation;
-      if (target !== undefined) fields[name] = this.#list(name, target);
+      if (target !== undefined) fields.set(name, () => this.#list(name, target));
     }
-    const member: RowMember = { is: 'version' };
-    fields[VERSION] = {
+    if (isOfUsers) return fields;
+    return fields.set(VERSION, () => ({
       type: this.get<GraphQLLeafType>('SafeInt'),
       description:
         'Higher after every change of the row. Updates take it as `ifVersion`. Events do not have it.',
-      extensions: { member },
-    };
-    return fields;
+      extensions: { member: { is: 'version' } satisfies RowMember },
+    }));
+  }
+
+  #column(relation: Relation, column: Column, index: number): GraphQLFieldConfig<unknown, unknown> {
+    const type = this.#shown(relation, column);
+    const member: RowMember = { is: 'column', index, isText: type === GraphQLID && isNumber(column.type) };
+    return { type: column.nullable ? type : new GraphQLNonNull(type), extensions: { member } };
   }
 
   /** A field with several rows of another relation. */
@@ -389,6 +404,10 @@ function columnOf(relation: Relation, name: string): Column {
   return column;
 }
 
+function madeOf(fields: LazyFields): GraphQLFieldConfigMap<unknown, unknown> {
+  return Object.fromEntries(Array.from(fields, ([name, make]) => [name, make()]));
+}
+
 /** A field with rows of another relation, which the row that it is read from has already. */
 function related(name: string, relation: Relation) {
   const member: RowMember = { is: 'related', name, relation };
@@ -402,7 +421,7 @@ function related(name: string, relation: Relation) {
 /** The name of the enum of a column: `BookKind`. */
 function enumName(relation: Relation, column: Column): string {
   const name = capitalized(column.name);
-  const isTaken = [...suffixesOf(relation), ...OTHERS, ...AGGREGATE_ENDINGS].some(
+  const isTaken = [...suffixesOf(relation, false), ...OTHERS, ...AGGREGATE_ENDINGS].some(
     (suffix) => suffix === name,
   );
   return `${typeNameOf(relation)}${name}${isTaken ? 'Value' : ''}`;

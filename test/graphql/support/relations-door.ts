@@ -11,7 +11,9 @@ import { graphqlErrors } from '../../../src/graphql/requests.ts';
 import { usersSchema } from '../../../src/graphql/users-schema.ts';
 import { type Relation, USERS } from '../../../src/relations/relation.ts';
 import type { Database } from '../../../src/sql/database.ts';
-import { openDatabase } from '../../../src/sql/open.ts';
+import { migrateDatabase, openDatabase, withSchema } from '../../../src/sql/open.ts';
+import { changesUsers } from '../../../src/sql/relations/row-store.ts';
+import { migrateRelations } from '../../../src/sql/schema/migrate.ts';
 import { openLog } from '../../../src/telemetry/log.ts';
 import { postgresDatabase, withoutPostgres } from '../../support/databases.ts';
 import { captureLog, type LogCapture } from '../../support/log-capture.ts';
@@ -35,7 +37,7 @@ export interface RelationsDoor extends AsyncDisposable {
 }
 
 type Options = Partial<Omit<GraphqlOptions, 'schema'>> &
-  Partial<Pick<ServedRelations, 'maxValues' | 'requireIfMatch' | 'mutations'>> & {
+  Partial<Pick<ServedRelations, 'maxValues' | 'requireIfMatch' | 'mutations' | 'extendsUsers'>> & {
     /** Changes the schema, as a configuration does. */
     readonly extend?: (schema: GraphQLSchema) => GraphQLSchema;
   };
@@ -56,11 +58,22 @@ export const graphqlRelationDoors: Readonly<Record<string, Open>> = {
 async function open(
   url: string,
   relations: readonly Relation[],
-  { maxValues = 1_000_000, requireIfMatch = false, mutations = 'together', extend, ...options }: Options = {},
+  {
+    maxValues = 1_000_000,
+    requireIfMatch = false,
+    mutations = 'together',
+    extendsUsers = false,
+    extend,
+    ...options
+  }: Options = {},
   folder?: AsyncDisposable,
 ): Promise<RelationsDoor> {
   const resources = new AsyncDisposableStack();
   if (folder !== undefined) resources.use(folder);
+  if (changesUsers(relations)) {
+    await migrateDatabase(url);
+    await withSchema(url, 'migrate', (session) => migrateRelations(session, relations, { rewrite: false }));
+  }
   const database = resources.use(await openDatabase(url, { forService: true }));
   const log = captureLog();
   const listener = resources.use(
@@ -79,6 +92,7 @@ async function open(
   const all = new Map(relations.map((relation) => [relation.name, relation]));
   const resolvers = relationResolvers({
     relations: all,
+    extendsUsers,
     rules: undefined,
     storeOf(name) {
       const store = name === USERS ? users.rows : stores.get(name);

@@ -29,6 +29,7 @@ export async function openGraphql({ database, stores, feed, relations, api }: Se
   const rules = rulesOf(all, api);
   const resolvers = relationResolvers({
     relations: all,
+    extendsUsers: true,
     rules,
     storeOf(name) {
       const store = name === USERS ? users.rows : stores.get(name);

@@ -13,7 +13,7 @@ import {
   UNTRUSTED,
 } from './documents.ts';
 import type { DocumentLimits } from './limits.ts';
-import type { Operation, OperationMeters } from './operation.ts';
+import type { Operation, OperationMeters, OperationOptions } from './operation.ts';
 import type { RequestParams } from './request-params.ts';
 import type { ResultLimits } from './results.ts';
 
@@ -35,6 +35,8 @@ interface ExecutorOptions {
   /** Whether only `documents` may run; default false. */
   readonly onlyDocuments?: boolean;
   readonly meters?: OperationMeters | undefined;
+  /** Calls the execution of each operation, and of each event of a subscription. */
+  readonly around?: OperationOptions['around'];
 }
 
 /** Finds the operation of a request by the document's text, id or hash, and its operation name. */
@@ -53,7 +55,8 @@ export function createFindOperation(options: ExecutorOptions): FindOperation {
   const { persistedQueries = true, onlyDocuments = false } = options;
   const onLookup = (result: 'hit' | 'refused') => meters?.lookup(result);
   const turns = new CooperativeScheduler(MAX_LARGE_RESULTS * limits.maxResultBytes);
-  const operations = { schema, suggestions, limits, turns, meter: meters?.operation };
+  const { around } = options;
+  const operations = { schema, suggestions, limits, turns, around, meter: meters?.operation };
   const persistedBytes = persistedQueries ? PERSISTED_SHARE * maxCacheBytes : 0;
   const maxBytes = maxCacheBytes - persistedBytes;
   const cache = new DocumentCache({ limits, introspection, maxBytes, meters, operations });

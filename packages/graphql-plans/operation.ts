@@ -39,6 +39,8 @@ export interface OperationOptions {
   readonly turns: CooperativeScheduler;
   /** Called with the bytes that new plans take, or with a negative number when plans are discarded. */
   readonly onPlanned: (bytes: number) => void;
+  /** Calls the execution of each operation, and of each event of a subscription; default: nothing is around it. */
+  readonly around?: (<T>(run: () => T) => T) | undefined;
   /** Creates the meter of an operation when it first runs. */
   readonly meter: ((definition: OperationDefinitionNode) => OperationMeter) | undefined;
 }
@@ -208,16 +210,14 @@ export class Operation {
     rootValue: unknown,
     isTraced: boolean,
   ): MaybePromise<ExecutionResult> {
-    const { schema, limits, turns } = this.#options;
+    const { schema, limits, turns, around } = this.#options;
     const { definition } = this;
     const plans = this.#plansOf();
     const refusal = plans.refusal(variables);
     if (refusal !== undefined) return { errors: [refusal] };
     const budget = new ResultBudget(limits, turns);
-    return execute(
-      { schema, definition, variables, context, request, rootValue, budget, recipient, isTraced },
-      plans,
-    );
+    const run = { schema, definition, variables, context, request, rootValue, budget, recipient, isTraced };
+    return around === undefined ? execute(run, plans) : around(() => execute(run, plans));
   }
 
   #plansOf(): Plans {

@@ -377,6 +377,22 @@ export const SABOTAGES: readonly Sabotage[] = [
     test: 'src/graphql/relations/schema.test.ts',
   },
   {
+    promise: 'The reads of an operation of GraphQL have the time of one statement together',
+    change: 'each has all of it',
+    file: 'src/relations/selections/statement-budget.ts',
+    from: 'return most - this.#spent -',
+    to: 'return most -',
+    test: 'test/graphql/relations/statement-time.test.ts',
+  },
+  {
+    promise: 'A read of an operation of GraphQL ends with the time that the operation has left',
+    change: 'the thread of SQLite is not told the rest',
+    file: 'src/sql/sqlite/reader.ts',
+    from: '{ ...next.request, most }',
+    to: 'next.request',
+    test: 'test/graphql/relations/statement-time.test.ts',
+  },
+  {
     promise: 'Users of GraphQL are all or refused, whatever a document selects of them',
     change: 'a page is taken for all',
     file: 'src/graphql/relations/reads.ts',

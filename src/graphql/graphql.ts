@@ -39,6 +39,7 @@ import {
   readManifest,
 } from '../http/pages.ts';
 import type { RowRules } from '../relations/rules/views.ts';
+import { withStatementBudget } from '../relations/selections/statement-budget.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import type { ContextDetails } from './config.ts';
 import { type Examples, examplesOf } from './graphiql/examples.ts';
@@ -70,6 +71,7 @@ export const graphql: FastifyPluginAsync<GraphqlOptions> = async (app, given) =>
     findOperation: createFindOperation({
       ...options,
       meters: options.metrics && operationMeters(options.metrics),
+      around: withStatementBudget,
     }),
     maxBatch,
     policy,

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { DatabaseSync } from 'node:sqlite';
 
 /** Processor time that a statement, or the statements of one write, may take, in milliseconds. */
-const MAX_TIME = 2_000;
+export const MAX_TIME = 2_000;
 /** Calls between two looks at the clock. */
 const LOOK = 8;
 
@@ -63,6 +63,7 @@ export function isTooLong(error: unknown): boolean {
  */
 export class StatementTime {
   #began = 0;
+  #most = MAX_TIME;
   #calls = 0;
 
   constructor(db: DatabaseSync) {
@@ -74,14 +75,21 @@ export class StatementTime {
     db.function(ROW_DIGEST, { deterministic: true, varargs: true, useBigIntArguments: true }, rowDigest);
   }
 
-  /** Must be called before a statement that may take long. */
-  begin(): void {
+  /** Must be called before a statement that may take long: at most `most` milliseconds. */
+  begin(most = MAX_TIME): void {
+    this.#most = most;
     this.#began = processorTime();
+  }
+
+  /** Returns how long statements have taken since then. */
+  end(): number {
+    this.#most = MAX_TIME;
+    return processorTime() - this.#began;
   }
 
   /** Throws if the time is over. */
   check(): void {
-    if (processorTime() - this.#began > MAX_TIME) throw new Error(TOO_LONG);
+    if (processorTime() - this.#began > this.#most) throw new Error(TOO_LONG);
   }
 }
 

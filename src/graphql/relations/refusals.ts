@@ -48,7 +48,7 @@ export function shown(error: unknown): unknown {
     return refusal('LIMIT_EXCEEDED', aggregateProblem(error).message, { limit: error.limit });
   if (error instanceof StatementTimeError) {
     const message =
-      'The operation looks at too many rows, or changes too many, for the time that a statement may take (statement); narrow it, or split it';
+      'The operation looks at too many rows, or changes too many, for the time that its statements have together (statement); narrow it, or split it';
     return refusal('LIMIT_EXCEEDED', message, { limit: 'statement' });
   }
   if (error instanceof UnindexedListError) {

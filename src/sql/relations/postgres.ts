@@ -4,6 +4,7 @@ import type { Relation } from '../../relations/relation.ts';
 import type { RowPage } from '../../relations/rows/row-lists.ts';
 import type { RowStores, RowValues } from '../../relations/rows/rows.ts';
 import { LIMITS } from '../../relations/selections/limits.ts';
+import { type StatementBudget, statementBudget } from '../../relations/selections/statement-budget.ts';
 import type { BatchQueue, DatabaseObserver } from '../batch-queue.ts';
 import { type Bound, type BoundText, name, POSTGRES_ROWS } from '../dialects/row-dialects.ts';
 import type { FoundConstraint } from '../existing/writes.ts';
@@ -13,6 +14,7 @@ import { singleWrite, writeQueue } from '../postgres/write-queue.ts';
 import {
   type Connection,
   isValueError,
+  STATEMENT_TIMEOUT,
   type Statement,
   type Steps,
   sqlState,
@@ -88,16 +90,32 @@ class PostgresRows implements RowEngine, AsyncDisposable {
   }
 
   read({ text, values }: BoundText, isLong = false): Promise<Rows> {
-    // Without a name it is planned for its values.
-    return this.#options.reads
-      .run(isLong ? { text } : this.#named(text), values, isLong)
-      .catch(refuseTooLong);
+    const budget = statementBudget();
+    const { reads } = this.#options;
+    const run = (most: number) => {
+      if (!isLong) return reads.run(this.#named(text), values);
+      // Without a name it is planned for its values.
+      return most > UNTOLD ? reads.run({ text }, values, true) : this.#readWithin(most, { text, values });
+    };
+    return (budget === undefined ? run(STATEMENT_TIMEOUT) : within(budget, run)).catch(refuseTooLong);
+  }
+
+  /** A long read that may take `most` milliseconds. */
+  async #readWithin(most: number, { text, values }: BoundText): Promise<Rows> {
+    let rows: Rows = [];
+    await this.#options.reads.snapshot(async (run) => {
+      const mode = run({ text: 'SET LOCAL plan_cache_mode = auto' }, []);
+      [rows] = await Promise.all([timed(run, most, { text }, values), mode]);
+    });
+    return rows;
   }
 
   /** The statements are those of one transaction, so that a row and what belongs to it are of one moment. */
   levels(plan: PagePlan): Promise<RowPage> {
     const { promise, resolve, reject } = Promise.withResolvers<RowPage>();
-    const work = async (run: Connection['run']) => {
+    const budget = statementBudget();
+    const work = (run: Connection['run']) => read(run).catch(refusedBefore(reject));
+    const read = async (run: Connection['run']) => {
       const reads = readPlan(plan, this.dialect, LIMITS);
       for (let rows: Rows = []; ; ) {
         const step = resumed(reads, rows);
@@ -105,11 +123,19 @@ class PostgresRows implements RowEngine, AsyncDisposable {
         // The end of the transaction changes nothing.
         if (step.done) return resolve(step.value);
         if (step.value === undefined) await new Promise(setImmediate);
-        rows = step.value === undefined ? [] : await run(this.#named(step.value.text), step.value.values);
+        if (step.value === undefined) {
+          rows = [];
+          continue;
+        }
+        const { text, values } = step.value;
+        const statement = this.#named(text);
+        rows = await (budget === undefined
+          ? run(statement, values)
+          : within(budget, (most) => timed(run, most, statement, values)));
       }
     };
     this.#options.reads.snapshot(work).catch(reject);
-    return promise;
+    return promise.catch(refuseTooLong);
   }
 
   async texts(statement: BoundText, bounds: TextBounds): Promise<PackedTexts> {
@@ -289,6 +315,42 @@ class PostgresRows implements RowEngine, AsyncDisposable {
     this.#names.set(text, made);
     return { name: made, text };
   }
+}
+
+/** Runs a statement in the time that a budget has left. Fails with StatementTimeError if it has none. */
+async function within<T>(budget: StatementBudget, run: (most: number) => Promise<T>): Promise<T> {
+  const most = budget.left(STATEMENT_TIMEOUT);
+  if (most <= 0) throw new StatementTimeError();
+  const stop = budget.start();
+  try {
+    return await run(most);
+  } finally {
+    stop();
+  }
+}
+
+/** While more is left, the server is not told how much: its own limit of each statement is near enough. */
+const UNTOLD = 0.9 * STATEMENT_TIMEOUT;
+
+/** Runs a statement of a transaction that may take `most` milliseconds. */
+async function timed(
+  run: Connection['run'],
+  most: number,
+  statement: Statement,
+  values: readonly unknown[],
+): Promise<Rows> {
+  if (most > UNTOLD) return run(statement, values);
+  const timeout = run({ text: `SET LOCAL statement_timeout = ${Math.ceil(most)}` }, []);
+  const [rows] = await Promise.all([run(statement, values), timeout]);
+  return rows;
+}
+
+/** Rejects with a refusal of this process, which does not fail the connection, and throws other errors. */
+function refusedBefore(reject: (error: StatementTimeError) => void): (error: unknown) => void {
+  return (error) => {
+    if (!(error instanceof StatementTimeError)) throw error;
+    reject(error);
+  };
 }
 
 /** Resumes a read. A limit that it reaches does not fail the connection. */

@@ -8,6 +8,7 @@ import type { Relation } from '../../relations/relation.ts';
 import type { RowPage } from '../../relations/rows/row-lists.ts';
 import type { RowStores, RowValues } from '../../relations/rows/rows.ts';
 import { LIMITS, SelectionLimitError } from '../../relations/selections/limits.ts';
+import { statementBudget } from '../../relations/selections/statement-budget.ts';
 import { type BoundText, name, SQLITE_ROWS } from '../dialects/row-dialects.ts';
 import type { FoundConstraint } from '../existing/writes.ts';
 import { type PackedTexts, packTexts, type TextBounds } from '../list-sql.ts';
@@ -18,7 +19,7 @@ import { writeStep } from '../sqlite/sql.ts';
 import type { TickSnapshot } from '../sqlite/tick-snapshot.ts';
 import { type Step, UNIT, type UnitShape } from '../sqlite-writer/batch.ts';
 import type { WriteQueue } from '../sqlite-writer/write-queue.ts';
-import { isTooLong, StatementTime, timedTrigger } from '../statement-time.ts';
+import { isTooLong, MAX_TIME, StatementTime, timedTrigger } from '../statement-time.ts';
 import type { Query, Step as SharedStep } from '../stores/sql.ts';
 import {
   EarlierColumn,
@@ -91,10 +92,8 @@ class SqliteRows implements RowEngine {
 
   read(statement: BoundText, isLong = false): MaybePromise<Rows> {
     const { reader } = this.#options;
-    if (!isLong) return this.readLatest(statement);
-    if (reader !== undefined) return reader.rows(statement);
-    this.#time.begin();
-    return this.#timely(() => this.readLatest(statement));
+    if (isLong && reader !== undefined) return reader.rows(statement, statementBudget());
+    return this.#timely(() => this.readLatest(statement), isLong);
   }
 
   // A snapshot ends before a commit is acknowledged.
@@ -106,27 +105,28 @@ class SqliteRows implements RowEngine {
   levels(plan: PagePlan, isLong: boolean): MaybePromise<RowPage> {
     const { reader } = this.#options;
     if (reader === undefined) return this.#levels(plan, LIMITS);
-    if (isLong) return reader.levels(plan);
+    if (isLong) return reader.levels(plan, statementBudget());
     try {
       return this.#levels(plan, SHORT);
     } catch (error) {
       // It is longer than expected: the reader starts it again.
       if (!(error instanceof SelectionLimitError)) throw error;
-      return reader.levels(plan);
+      return reader.levels(plan, statementBudget());
     }
   }
 
   #levels(plan: PagePlan, budget: Budget): RowPage {
     const { snapshot } = this.#options;
     snapshot?.hold();
-    this.#time.begin();
     try {
-      return readAtOnce(readPlan(plan, this.dialect, budget), ({ text, values, maxBytes }) => {
-        const statement = this.#statement(text);
-        const bound = values as readonly SQLInputValue[];
-        if (maxBytes === undefined) return readRows<readonly unknown[]>(statement, ...bound);
-        return readEach(statement, bound, (rows) => takeBytes(rows, maxBytes));
-      });
+      return this.#timely(() =>
+        readAtOnce(readPlan(plan, this.dialect, budget), ({ text, values, maxBytes }) => {
+          const statement = this.#statement(text);
+          const bound = values as readonly SQLInputValue[];
+          if (maxBytes === undefined) return readRows<readonly unknown[]>(statement, ...bound);
+          return readEach(statement, bound, (rows) => takeBytes(rows, maxBytes));
+        }),
+      );
     } finally {
       snapshot?.giveWay();
     }
@@ -137,17 +137,25 @@ class SqliteRows implements RowEngine {
     if (reader !== undefined) return reader.texts(statement, bounds);
     snapshot?.enter();
     const values = statement.values as readonly SQLInputValue[];
-    this.#time.begin();
     return this.#timely(() =>
       readEach(this.#statement(statement.text), values, (rows) => packTexts(rows, bounds)),
     );
   }
 
-  #timely<T>(read: () => T): T {
+  /** Reads on this thread, within the time of a statement and that of its operation. `isTimed`: it may take long. */
+  #timely<T>(read: () => T, isTimed = true): T {
+    const budget = statementBudget();
+    if (budget === undefined && !isTimed) return read();
+    const most = budget?.left(MAX_TIME) ?? MAX_TIME;
+    if (most <= 0) throw new StatementTimeError();
+    this.#time.begin(most);
     try {
       return read();
     } catch (error) {
       throw isTooLong(error) ? new StatementTimeError(error) : error;
+    } finally {
+      const taken = this.#time.end();
+      budget?.spend(taken);
     }
   }
 

@@ -1,7 +1,6 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { describeError } from '../../core/errors.ts';
 import { packRows, packTexts } from '../list-sql.ts';
-import type { PagePlan } from '../selections/levels.ts';
 import { isTooLong, StatementTime } from '../statement-time.ts';
 import { openReadConnection, PreparedStatements } from './connection.ts';
 import type { LevelsRequest, ReadAnswer, ReadRequest } from './reader.ts';
@@ -29,12 +28,12 @@ port.on('message', async (message: ReadRequest | LevelsRequest | 'close') => {
     await functions;
   }
   if ('plan' in message) {
-    const [answer, ...moved] = levelsOf(message.plan, await import('../selections/level-thread.ts'));
-    port.postMessage(answer, moved);
+    const [answer, ...moved] = levelsOf(message, await import('../selections/level-thread.ts'));
+    port.postMessage({ ...answer, taken: time.end() }, moved);
     return;
   }
   const [answer, ...moved] = answerTo(message);
-  port.postMessage(answer, moved);
+  port.postMessage({ ...answer, taken: time.end() }, moved);
 });
 
 async function defineFunctions(): Promise<void> {
@@ -44,8 +43,9 @@ async function defineFunctions(): Promise<void> {
 }
 
 /** The answer and the memory to transfer with it. */
-function answerTo({ text, values, page, bounds }: ReadRequest): readonly [ReadAnswer, ...ArrayBuffer[]] {
-  time.begin();
+function answerTo(request: ReadRequest): readonly [ReadAnswer, ...ArrayBuffer[]] {
+  const { text, values, page, bounds, most } = request;
+  time.begin(most);
   try {
     if (bounds !== undefined) {
       const rows = bounds.atOnce ? statements.run(text, values) : statements.iterate(text, values);
@@ -66,10 +66,10 @@ function answerTo({ text, values, page, bounds }: ReadRequest): readonly [ReadAn
 
 /** The page of a plan, in one snapshot. */
 function levelsOf(
-  plan: PagePlan,
+  { plan, most }: LevelsRequest,
   { answerPlan }: typeof import('../selections/level-thread.ts'),
 ): readonly [ReadAnswer, ...ArrayBuffer[]] {
-  time.begin();
+  time.begin(most);
   try {
     db.exec('BEGIN');
     return answerPlan(plan, statements);

@@ -6,6 +6,7 @@ import type { RowPage } from '../../relations/rows/row-lists.ts';
 import { SelectionLimitError } from '../../relations/selections/limits.ts';
 import type { PackedRows, PackedTexts, TextBounds } from '../list-sql.ts';
 import { largePage, type PagePlan } from '../selections/levels.ts';
+import { MAX_TIME } from '../statement-time.ts';
 
 /** A statement with its values. */
 export interface Read {
@@ -13,8 +14,20 @@ export interface Read {
   readonly values: readonly unknown[];
 }
 
+/** A request that may take less than other statements. */
+interface Timed {
+  /** Processor time in milliseconds. */
+  readonly most?: number;
+}
+
+/** The time that several reads have together. */
+interface ReadBudget {
+  left(most: number): number;
+  spend(time: number): void;
+}
+
 /** A request to the thread. */
-export interface ReadRequest {
+export interface ReadRequest extends Timed {
   readonly text: string;
   readonly values: readonly (string | number | null)[];
   /** Set if the rows are a page of users, which the thread packs. */
@@ -24,30 +37,31 @@ export interface ReadRequest {
 }
 
 /** A request to the thread for a page with nested rows. */
-export interface LevelsRequest {
+export interface LevelsRequest extends Timed {
   readonly plan: PagePlan;
 }
 
-/** An answer of the thread; `error` says why the read failed. */
-export type ReadAnswer =
+/** An answer of the thread, which has `taken` processor time; `error` says why the read failed. */
+export type ReadAnswer = { readonly taken?: number } & (
   | { readonly rows: readonly (readonly unknown[])[] }
   | { readonly page: PackedRows }
   | { readonly texts: PackedTexts }
   | { readonly levels: Omit<RowPage, 'json'> & { readonly json?: string } }
   | { readonly exceeded: Pick<SelectionLimitError, 'limit' | 'path'> }
-  | { readonly error: string; readonly isTooLong?: boolean };
+  | { readonly error: string; readonly isTooLong?: boolean }
+);
 
 /**
- * Runs long reads on a separate thread. All methods fail with StoreUnavailableError, and with StatementTimeError if the
- * statement calls `timely`.
+ * Runs long reads on a separate thread, some within a budget. All methods fail with StoreUnavailableError, and with
+ * StatementTimeError if the statement calls `timely`.
  */
 export interface Reader extends AsyncDisposable {
   /** The rows, each as an array of columns. */
-  rows(read: Read): Promise<readonly (readonly unknown[])[]>;
+  rows(read: Read, budget?: ReadBudget): Promise<readonly (readonly unknown[])[]>;
   /** A page of users, whose statement selects one row more than `limit`. */
   page(read: Read, limit: number, backwards: boolean): Promise<PackedRows>;
   /** A page with nested rows. Fails with SelectionLimitError. */
-  levels(plan: PagePlan): Promise<RowPage>;
+  levels(plan: PagePlan, budget?: ReadBudget): Promise<RowPage>;
   /** The texts in the first column of rows. */
   texts(read: Read, bounds: TextBounds): Promise<PackedTexts>;
 }
@@ -59,6 +73,7 @@ const MAX_WAIT = 10_000;
 
 interface Waiting {
   readonly request: ReadRequest | LevelsRequest;
+  readonly budget: ReadBudget | undefined;
   readonly since: number;
   resolve(answer: ReadAnswer): void;
 }
@@ -79,8 +94,9 @@ class ThreadReader implements Reader {
     this.#file = file;
   }
 
-  async rows({ text, values }: Read): Promise<readonly (readonly unknown[])[]> {
-    const answer = await this.#ask({ text, values: values as ReadRequest['values'], page: undefined });
+  async rows({ text, values }: Read, budget?: ReadBudget): Promise<readonly (readonly unknown[])[]> {
+    const request = { text, values: values as ReadRequest['values'], page: undefined };
+    const answer = await this.#ask(request, budget);
     return 'rows' in answer ? answer.rows : failed(answer);
   }
 
@@ -90,8 +106,8 @@ class ThreadReader implements Reader {
     return 'page' in answer ? answer.page : failed(answer);
   }
 
-  async levels(plan: PagePlan): Promise<RowPage> {
-    const answer = await this.#ask({ plan });
+  async levels(plan: PagePlan, budget?: ReadBudget): Promise<RowPage> {
+    const answer = await this.#ask({ plan }, budget);
     if ('exceeded' in answer) throw new SelectionLimitError(answer.exceeded.limit, answer.exceeded.path);
     if (!('levels' in answer)) return failed(answer);
     const { large, json = '', ...page } = answer.levels;
@@ -115,11 +131,11 @@ class ThreadReader implements Reader {
     await exited.promise;
   }
 
-  #ask(request: ReadRequest | LevelsRequest): Promise<ReadAnswer> {
+  #ask(request: ReadRequest | LevelsRequest, budget?: ReadBudget): Promise<ReadAnswer> {
     if (this.#isClosed) return Promise.resolve({ error: CLOSED });
     if (this.#waiting.length >= MAX_WAITING) return Promise.resolve({ error: BUSY });
     return new Promise((resolve) => {
-      this.#waiting.push({ request, since: performance.now(), resolve });
+      this.#waiting.push({ request, budget, since: performance.now(), resolve });
       this.#next();
     });
   }
@@ -132,8 +148,13 @@ class ThreadReader implements Reader {
         next.resolve({ error: BUSY });
         continue;
       }
+      const most = next.budget?.left(MAX_TIME);
+      if (most !== undefined && most <= 0) {
+        next.resolve({ error: SPENT, isTooLong: true });
+        continue;
+      }
       this.#running = next;
-      this.#thread().postMessage(next.request);
+      this.#thread().postMessage(most === undefined ? next.request : { ...next.request, most });
     }
   }
 
@@ -163,12 +184,14 @@ class ThreadReader implements Reader {
   #settle(answer: ReadAnswer): void {
     const ended = this.#running;
     this.#running = undefined;
+    ended?.budget?.spend(answer.taken ?? 0);
     ended?.resolve(answer);
     this.#next();
   }
 }
 
 const CLOSED = 'The database is closed';
+const SPENT = 'The time for statements is over';
 const BUSY = 'Too many long reads wait for the database';
 
 function failed(answer: ReadAnswer): never {

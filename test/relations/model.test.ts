@@ -5,7 +5,9 @@ import fc from 'fast-check';
 import { codecOf } from '../../src/relations/codecs.ts';
 import type { Column, Relation } from '../../src/relations/relation.ts';
 import { takes } from '../../src/relations/selections/aggregates.ts';
+import { ask } from '../graphql/support/door.ts';
 import { rounds } from '../support/proof-settings.ts';
+import { GraphqlWrites } from '../support/relations/graphql-writes.ts';
 import {
   type Body,
   Model,
@@ -53,9 +55,15 @@ class Comparison {
   readonly #model: Model;
   readonly #relations: readonly Relation[];
   readonly #draw: Draw;
+  /** Writes by GraphQL, if the door has it. */
+  readonly #mutations: GraphqlWrites | undefined;
+  #fake = 0;
 
   constructor(door: RelationDoor, relations: readonly Relation[], draw: Draw) {
     this.#door = door;
+    this.#mutations =
+      door.schema &&
+      new GraphqlWrites(door.schema, (query, variables) => ask(door.graphql, { query, variables }));
     this.#relations = relations;
     this.#model = new Model(relations);
     this.#draw = draw;
@@ -67,7 +75,10 @@ class Comparison {
       const operation = this.#draw(() =>
         fc.constantFrom('create', 'create', 'update', 'remove', 'list', 'embed', 'aggregate'),
       );
-      await this[`#${operation}` as '#create'](relation);
+      const isWrite = ['create', 'update', 'remove'].includes(operation);
+      if (isWrite && this.#mutations !== undefined && this.#draw(() => fc.boolean()))
+        await this.#mutate(relation, this.#mutations);
+      else await this[`#${operation}` as '#create'](relation);
     }
     for (const relation of this.#relations) {
       const rows = this.#model.list(relation.name);
@@ -108,6 +119,130 @@ class Comparison {
     if (outcome.is === 'done') assert.equal(reply.status, 204, reply.text);
     else this.#agree(relation, reply, 204, outcome, path);
     assert.equal((await this.#door.get(path)).status, outcome.is === 'done' ? 404 : 200);
+  }
+
+  async #mutate(relation: Relation, mutations: GraphqlWrites): Promise<void> {
+    const { name } = relation;
+    const row = this.#any(relation);
+    const kinds = [
+      'create',
+      'createAll',
+      'nested',
+      'upsert',
+      ...(row === undefined ? [] : ['update', 'remove']),
+    ];
+    const kind = this.#draw(() => fc.constantFrom(...kinds));
+    const body = () => this.#withReferences(relation, this.#draw(bodies, relation));
+    if (kind === 'create') {
+      const one = body();
+      const reply = await mutations.create(relation, one);
+      return this.#agree(relation, reply, 201, this.#created(relation, one, reply.body), one);
+    }
+    if (kind === 'createAll') {
+      const all = [body(), body()];
+      const reply = await mutations.createAll(relation, all);
+      const created = (nth: number) => (Array.isArray(reply.body) ? reply.body[nth] : undefined);
+      const outcomes = all.map((one, nth) => this.#created(relation, one, created(nth)));
+      const isDone = outcomes.every(({ is }) => is === 'done');
+      for (const { is } of outcomes) if (is === 'done' && !isDone) this.#model.rows(name).pop();
+      for (const [nth, outcome] of outcomes.entries()) {
+        if (isDone) this.#agree(relation, { ...reply, body: created(nth) }, 201, outcome, all);
+      }
+      return isDone ? undefined : this.#refused(reply, outcomes, all);
+    }
+    if (kind === 'nested') return this.#nest(relation, mutations, body());
+    if (kind === 'upsert') {
+      const one = body();
+      const isWhole = relation.key.every((column) => one[column] !== undefined && one[column] !== null);
+      if (!isWhole) return;
+      const there = this.#model.read(name, this.#parsed(relation, one));
+      const reply = await mutations.upsert(relation, one);
+      const outcome =
+        there === undefined ? this.#created(relation, one, reply.body) : this.#model.update(name, there, one);
+      return this.#agree(relation, reply, 200, outcome, one);
+    }
+    if (row === undefined) return;
+    const key = Object.fromEntries(relation.key.map((column) => [column, shown(relation, row)[column]]));
+    const version = await mutations.versionOf(relation, key);
+    const given = this.#draw(() => fc.constantFrom(undefined, version, version - 1));
+    const isStale = given !== undefined && given !== version;
+    if (kind === 'remove') {
+      if (this.#model.isEntangled(name, row)) return;
+      const reply = await mutations.remove(relation, key, given);
+      if (isStale) return assert.equal(reply.status, 412, reply.text);
+      const outcome = this.#model.remove(name, row);
+      if (outcome.is === 'done') assert.equal(reply.status, 204, reply.text);
+      else this.#agree(relation, reply, 204, outcome, key);
+      return;
+    }
+    const whole = body();
+    const names = this.#draw(() => fc.subarray(Object.keys(whole)));
+    const changes = Object.fromEntries(
+      names.filter((each) => !relation.key.includes(each)).map((each) => [each, whole[each]]),
+    );
+    const reply = await mutations.update(relation, key, changes, given);
+    if (isStale) return assert.equal(reply.status, 412, reply.text);
+    this.#agree(relation, reply, 200, this.#model.update(name, row, changes), changes);
+  }
+
+  /** Creates a row with the row of a reference within it. */
+  async #nest(relation: Relation, mutations: GraphqlWrites, body: Body): Promise<void> {
+    const reference = relation.references.find(({ to }) => to !== relation.name && to !== 'users');
+    if (reference === undefined) return;
+    const target = this.#model.relation(reference.to);
+    const inner = this.#withReferences(target, this.#draw(bodies, target));
+    const own = Object.fromEntries(
+      Object.entries(body).filter(([name]) => !reference.columns.includes(name)),
+    );
+    // A column that another reference shares is part of both keys.
+    if (relation.references.some((each) => each !== reference && each.columns.some((name) => !(name in own))))
+      return;
+    const nested = `${reference.name} { ${target.key.join(' ')} }`;
+    const written = { ...own, [reference.name]: inner };
+    const reply = await mutations.create(relation, written, nested);
+    const { [reference.name]: found, ...stored } = reply.status === 201 ? reply.body : {};
+    const serial = target.columns.find(({ type }) => type.kind === 'serial')?.name ?? '';
+    const given = found === undefined ? undefined : { [serial]: Number(found[serial]) };
+    const first = this.#created(target, inner, given);
+    if (first.is !== 'done') return this.#refused(reply, [first], written);
+    const to = shown(target, first.row);
+    const links = reference.columns.map((name, i) => [name, to[reference.targetColumns[i] ?? '']]);
+    const outcome = this.#created(relation, { ...own, ...Object.fromEntries(links) }, stored);
+    if (outcome.is === 'done')
+      return this.#agree(relation, { ...reply, body: stored }, 201, outcome, written);
+    this.#model.rows(target.name).pop();
+    this.#refused(reply, [outcome], written);
+  }
+
+  /** Creates a row of the model with the number that a reply has, or with one that no row gets. */
+  #created(relation: Relation, body: Body, stored: Body | undefined): Outcome {
+    const serial = relation.columns.find(({ type }) => type.kind === 'serial');
+    const given = serial === undefined ? undefined : stored?.[serial.name];
+    return this.#model.create(relation.name, body, typeof given === 'number' ? given : --this.#fake);
+  }
+
+  /** Whether writes are refused together for what one of them meets. */
+  #refused(
+    reply: { readonly status: number; readonly text: string; readonly body: unknown },
+    outcomes: readonly Outcome[],
+    written: unknown,
+  ): void {
+    const codes = outcomes.flatMap((each) =>
+      each.is === 'refused' ? each.conflicts.map(({ is }): string => CODES[is]) : [],
+    );
+    const context = `${reply.status} ${reply.text} ${inspect({ written, outcomes }, { depth: 6 })}`;
+    assert.equal(reply.status, 409, context);
+    assert.ok(codes.includes((reply.body as Problem).code), context);
+  }
+
+  #parsed({ columns }: Relation, body: Body): ModelRow {
+    return Object.fromEntries(
+      columns.flatMap(({ name, type }) => {
+        const parsed =
+          body[name] === undefined || body[name] === null ? undefined : codecOf(type).parse(body[name]);
+        return parsed !== undefined && 'value' in parsed ? [[name, parsed.value]] : [];
+      }),
+    );
   }
 
   async '#list'(relation: Relation): Promise<void> {
@@ -382,7 +517,7 @@ for (const [engine, open] of Object.entries(relationDoors)) {
   test(`random operations on random relations do on ${engine} what they do on arrays`, async () => {
     await fc.assert(
       fc.asyncProperty(declarations, fc.gen(), async ({ relations }, draw) => {
-        await using door = await open(relations);
+        await using door = await open(relations, { graphql: true });
         await new Comparison(door, relations, draw).run();
       }),
       {

@@ -2,9 +2,11 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { inspect } from 'node:util';
 import fc from 'fast-check';
+import type { GraphQLSchema } from 'graphql';
 import { isId, typeNameOf } from '../../src/graphql/relations/types.ts';
 import { codecOf } from '../../src/relations/codecs.ts';
 import { type Column, OPERATIONS, type Operation, type Relation } from '../../src/relations/relation.ts';
+import { GraphqlWrites } from '../support/relations/graphql-writes.ts';
 import { type Body, Model, type ModelRow, type Tree } from '../support/relations/model.ts';
 import { jsonOf } from '../support/relations/random-columns.ts';
 import { bodies, declarations } from '../support/relations/random-declarations.ts';
@@ -122,15 +124,29 @@ function pathOf({ name, key, columns }: Relation, row: ModelRow): string {
   return `/${name}/${parts.join()}`;
 }
 
+function keyOf(relation: Relation, row: ModelRow): Body {
+  return Object.fromEntries(
+    relation.columns
+      .filter(({ name }) => relation.key.includes(name))
+      .map((column) => [column.name, shownValue(column, row)]),
+  );
+}
+
 class Comparison {
   readonly #model: Model;
   readonly #relations: readonly Relation[];
   readonly #rules: ReadonlyMap<string, Rules>;
   readonly #trees: Trees;
   readonly #draw: Draw;
+  readonly #schema: GraphQLSchema;
   readonly #callers: Known[] = [];
 
-  constructor(relations: readonly Relation[], rules: ReadonlyMap<string, Rules>, trees: Trees, draw: Draw) {
+  constructor(
+    relations: readonly Relation[],
+    rules: ReadonlyMap<string, Rules>,
+    { trees, draw, schema }: { readonly trees: Trees; readonly draw: Draw; readonly schema: GraphQLSchema },
+  ) {
+    this.#schema = schema;
     this.#relations = relations;
     this.#rules = rules;
     this.#model = new Model(relations);
@@ -309,7 +325,10 @@ class Comparison {
     const mayRead = this.#may(known, 'read', name, row);
     const mayUpdate = this.#may(known, 'update', name, row);
     const isSeen = this.#referencesSeen(known, name, { ...row, ...this.#parsed(relation, body) }, row);
-    const reply = await known.caller.send('PATCH', pathOf(relation, row), body);
+    const mutations = this.#mutationsOf(known);
+    const reply = await (mutations === undefined
+      ? known.caller.send('PATCH', pathOf(relation, row), body)
+      : mutations.update(relation, keyOf(relation, row), body));
     // A caller that may update no row at all is refused before.
     if (reply.status === 401 || (reply.status === 403 && !mayUpdate)) return;
     if (!mayRead) return this.#refused(reply, [404], context);
@@ -329,7 +348,7 @@ class Comparison {
       reply.status === 200 || reply.status === 204,
       `${reply.text} ${inspect(context, { depth: 9 })}`,
     );
-    if (reply.status === 200 && outcome.is === 'done')
+    if (mutations === undefined && reply.status === 200 && outcome.is === 'done')
       assert.ok(this.#may(known, 'read', name, outcome.row), 'the reply shows what may be read');
   }
 
@@ -339,13 +358,22 @@ class Comparison {
     if (row === undefined || this.#model.isEntangled(name, row)) return;
     const mayRead = this.#may(known, 'read', name, row);
     const mayDelete = this.#may(known, 'delete', name, row);
-    const reply = await known.caller.send('DELETE', pathOf(relation, row));
+    const mutations = this.#mutationsOf(known);
+    const reply = await (mutations === undefined
+      ? known.caller.send('DELETE', pathOf(relation, row))
+      : mutations.remove(relation, keyOf(relation, row)));
     if (reply.status === 401 || (reply.status === 403 && !mayDelete)) return;
     const context = { known, relation, row };
     if (!mayRead) return this.#refused(reply, [404], context);
     if (!mayDelete) return this.#refused(reply, [403], context);
     if (this.#model.remove(name, row).is === 'refused') return this.#refused(reply, [409], context);
     assert.equal(reply.status, 204, reply.text);
+  }
+
+  /** Half of the writes are mutations, which return nothing of the row. */
+  #mutationsOf({ caller }: Known): GraphqlWrites | undefined {
+    if (this.#draw(() => fc.boolean())) return undefined;
+    return new GraphqlWrites(this.#schema, (query, variables) => caller.ask(query, variables), false);
   }
 
   #refused(
@@ -444,7 +472,9 @@ for (const { engine, open } of ruledDoors) {
           };
         });
         await using door = await open(ruled);
-        const comparison = new Comparison(relations, rules, trees, draw);
+        const { schema } = door.door;
+        assert.ok(schema !== undefined);
+        const comparison = new Comparison(relations, rules, { trees, draw, schema });
         await comparison.add((claims) => door.caller('root', claims), true);
         for (let left = 12; left > 0; left--) {
           for (const relation of relations) await comparison.create(comparison.root, relation);

@@ -393,6 +393,22 @@ export const SABOTAGES: readonly Sabotage[] = [
     test: 'test/graphql/relations/statement-time.test.ts',
   },
   {
+    promise: 'Hooks are told who writes',
+    change: 'their caller is left out',
+    file: 'src/sql/hooks/hooked-transactions.ts',
+    from: '{ until, caller: this.#caller }',
+    to: '{ until, caller: undefined }',
+    test: 'test/relations/hooks-rules.test.ts',
+  },
+  {
+    promise: 'Rules judge a row as a hook leaves it',
+    change: 'writes with hooks are written without the view of their caller',
+    file: 'src/sql/hooks/hooked-rows.ts',
+    from: 'transactions: any.as(view).transactions,',
+    to: 'transactions: any.transactions,',
+    test: 'test/relations/hooks-rules.test.ts',
+  },
+  {
     promise: 'Users of GraphQL are all or refused, whatever a document selects of them',
     change: 'a page is taken for all',
     file: 'src/graphql/relations/reads.ts',

@@ -142,7 +142,7 @@ function rowImporter(store: RowStore, limits: ImportLimits & RowAccess) {
     {
       target(ctx) {
         const view = viewOf(limits, ctx);
-        return rowImports(store.as(view), ctx.caller?.name, view?.of(relation));
+        return rowImports(store.as(view, ctx.caller), ctx.caller?.name, view?.of(relation));
       },
       keyOf: (key) => importKey(relation, key),
       begin: (name) => store.beginImport(name),
@@ -170,7 +170,7 @@ class Rows {
 
   /** The rows as the caller may read and write them. */
   #rows(ctx: RequestContext): RowStore {
-    return this.#store.as(viewOf(this.#options, ctx));
+    return this.#store.as(viewOf(this.#options, ctx), ctx.caller);
   }
 
   #head(ctx: RequestContext): WriteHead {

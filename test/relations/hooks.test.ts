@@ -103,8 +103,9 @@ function watched(hooks: BeforeHooks) {
           const {
             writes: _writes,
             signal: _signal,
+            caller: _caller,
             ...rest
-          } = event as E & { writes: unknown; signal: unknown };
+          } = event as E & { writes: unknown; signal: unknown; caller: unknown };
           seen.push([is, rest]);
           return run(event) as never;
         };

@@ -32,7 +32,7 @@ export function rowsFor({ storeOf, rules }: RowSource): RowsFor {
     return {
       view,
       caller: caller?.name,
-      of: ({ name }) => storeOf(name).as(view),
+      of: ({ name }) => storeOf(name).as(view, caller),
       viewOf: (relation) => view?.of(relation),
     };
   };

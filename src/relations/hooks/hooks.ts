@@ -1,3 +1,5 @@
+import type { Caller } from '@portico/transport';
+
 /** A row, or some of its columns, as JSON: decimals and bigints are texts. */
 export type HookRow = Readonly<Record<string, unknown>>;
 
@@ -24,6 +26,8 @@ type HookKey = HookRow | string | number;
 
 interface HookEvent {
   readonly relation: string;
+  /** Who writes; undefined if no credentials were needed or sent. */
+  readonly caller: Caller | undefined;
   readonly writes: AddedWrites;
   /** Aborts when the time of the hook is over. */
   readonly signal: AbortSignal;

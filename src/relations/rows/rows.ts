@@ -1,3 +1,4 @@
+import type { Caller } from '@portico/transport';
 import type { MaybePromise } from '../../core/scheduler.ts';
 import { didYouMean, quote } from '../../core/text.ts';
 import type { Codec } from '../codec.ts';
@@ -81,8 +82,8 @@ export interface RowStore {
   removeAll(where: Condition, max: number): Promise<number>;
   /** The relations with rows that forbid the removal of a row. */
   referrersOf(key: RowKey): Promise<readonly string[]>;
-  /** The rows as a caller may read and write them; these rows themselves without a view. */
-  as(view: RowView | undefined): RowStore;
+  /** The rows as a caller may read and write them; these rows themselves without a view. Hooks are told the caller. */
+  as(view: RowView | undefined, caller?: Caller): RowStore;
   /** Which of some rows the caller may read, by their values. */
   shows(rows: readonly RowValues[]): MaybePromise<readonly boolean[]>;
   /** Stores rows of an import in one commit. Fails with ImportError if its position has moved. */

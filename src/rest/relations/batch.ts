@@ -72,7 +72,7 @@ export function batchEndpoint(stores: RowStores, options: BatchOptions): Endpoin
       authorize: (ctx) => refuseCrossSite(ctx, options.cors),
       async handle(ctx) {
         const batch = new Batch(relations, options, ctx);
-        const { transactions } = first.as(batch.view);
+        const { transactions } = first.as(batch.view, ctx.caller);
         const writes = writesOf(parseJsonBody(ctx.body, true));
         await parsed(ctx);
         for (const each of writes) batch.add(each);

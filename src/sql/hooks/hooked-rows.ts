@@ -1,3 +1,4 @@
+import type { Caller } from '@portico/transport';
 import { type MaybePromise, TimeSlice } from '../../core/scheduler.ts';
 import { codecOf } from '../../relations/codecs.ts';
 import type { ImportPosition } from '../../relations/import.ts';
@@ -33,7 +34,7 @@ import type { IdempotencyKey, WriteCondition } from '../../relations/user.ts';
 import type { RowEngine } from '../relations/row-engine.ts';
 import type { RowSql } from '../relations/row-sql.ts';
 import { HookedTransactions } from './hooked-transactions.ts';
-import { CONCURRENT, isHooked, refused, WritePreparation } from './prepared-writes.ts';
+import { CONCURRENT, isHooked, refused } from './prepared-writes.ts';
 
 /** Maximum number of rows that a removal by a filter calls the hook for. */
 const MAX_REMOVED = 1_000;
@@ -81,12 +82,13 @@ class HookedRows implements RowStore {
     rows: RowStore,
     transactionsOf: (view: RowView | undefined) => HookedTransactions,
     view: RowView | undefined,
+    caller?: Caller,
   ) {
     this.relation = rows.relation;
     this.#whole = whole;
     this.#rows = rows;
     this.#transactionsOf = transactionsOf;
-    this.transactions = transactionsOf(view);
+    this.transactions = transactionsOf(view).by(caller);
   }
 
   get lists(): RowLists {
@@ -101,7 +103,9 @@ class HookedRows implements RowStore {
     return this.#rows.aggregates;
   }
 
-  as(view: RowView | undefined): RowStore {
+  as(view: RowView | undefined, caller?: Caller): RowStore {
+    if (caller !== undefined)
+      return new HookedRows(this.#whole, this.#whole.as(view), this.#transactionsOf, view, caller);
     if (view === undefined) return this;
     const known = this.#viewed.get(view);
     if (known !== undefined) return known;
@@ -242,10 +246,9 @@ class HookedRows implements RowStore {
     row: RowValues,
     at: number,
   ): Promise<{ readonly row?: RowValues; readonly conflicts: readonly RowConflict[] }> {
-    const relationOf = (name: string) => this.transactions.relation(name);
     const until = (timeout: number) => performance.now() + timeout;
     try {
-      const [own, ...added] = await new WritePreparation(relationOf, [this.#creation(row)], until).prepare();
+      const [own, ...added] = await this.transactions.preparation([this.#creation(row)], until).prepare();
       if (added.length > 0) {
         const detail = `an import cannot store the writes that the hook of ${this.relation.name} adds; send the row in an array`;
         throw refused(at, 'HOOK_REFUSED', detail);

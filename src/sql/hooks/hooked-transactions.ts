@@ -1,3 +1,4 @@
+import type { Caller } from '@portico/transport';
 import { conflictFaults, toldFaults } from '../../relations/rows/faults.ts';
 import { type RowConflict, RowFormat, RowsRefusedError } from '../../relations/rows/rows.ts';
 import {
@@ -33,10 +34,18 @@ interface HookedOptions {
 /** Transactions that run the hooks of relations first. The statements check that rows are still as the hooks saw them. */
 export class HookedTransactions implements RowTransactions {
   readonly #options: HookedOptions;
-  readonly #relations = new Map<string, HookedRelation>();
+  readonly #caller: Caller | undefined;
+  readonly #relations: Map<string, HookedRelation>;
 
-  constructor(options: HookedOptions) {
+  constructor(options: HookedOptions, caller?: Caller, relations = new Map<string, HookedRelation>()) {
     this.#options = options;
+    this.#caller = caller;
+    this.#relations = relations;
+  }
+
+  /** The same, whose hooks are told the caller. */
+  by(caller: Caller | undefined): HookedTransactions {
+    return caller === undefined ? this : new HookedTransactions(this.#options, caller, this.#relations);
   }
 
   write(writes: readonly RowWrite[]): Promise<readonly WriteOutcome[]> {
@@ -90,6 +99,11 @@ export class HookedTransactions implements RowTransactions {
     return made;
   }
 
+  /** Runs the hooks of writes until a time, by their timeout. */
+  preparation(writes: readonly RowWrite[], until: (timeout: number) => number): WritePreparation {
+    return new WritePreparation((name) => this.relation(name), writes, { until, caller: this.#caller });
+  }
+
   #haveHooks(writes: readonly RowWrite[]): boolean {
     return writes.some(({ relation, is }) => isHooked(this.relation(relation).relation, is));
   }
@@ -100,12 +114,7 @@ export class HookedTransactions implements RowTransactions {
   ): Promise<T> {
     const start = performance.now();
     for (let attempt = 0; ; attempt++) {
-      const preparation = new WritePreparation(
-        (name) => this.relation(name),
-        writes,
-        (timeout) => start + timeout,
-      );
-      const prepared = await preparation.prepare();
+      const prepared = await this.preparation(writes, (timeout) => start + timeout).prepare();
       try {
         return await work(prepared);
       } catch (error) {

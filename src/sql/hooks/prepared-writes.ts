@@ -1,3 +1,4 @@
+import type { Caller } from '@portico/transport';
 import { TimeSlice } from '../../core/scheduler.ts';
 import { codecOf } from '../../relations/codecs.ts';
 import { isAssigned } from '../../relations/given-values.ts';
@@ -62,17 +63,19 @@ export class WritePreparation {
   readonly #writes: readonly RowWrite[];
   readonly #targets = new Map<string, number>();
   readonly #until: (timeout: number) => number;
+  readonly #caller: Caller | undefined;
   #nextId: number;
   #added = 0;
 
   constructor(
     all: (relation: string) => HookedRelation,
     writes: readonly RowWrite[],
-    until: (timeout: number) => number,
+    { until, caller }: { until: (timeout: number) => number; caller: Caller | undefined },
   ) {
     this.#all = all;
     this.#writes = writes;
     this.#until = until;
+    this.#caller = caller;
     this.#nextId = writes.length;
   }
 
@@ -182,6 +185,7 @@ export class WritePreparation {
               relation: relation.name,
               row: jsonOf(format, row.values, ALL_COLUMNS),
               version: row.version,
+              caller: this.#caller,
               writes: adding,
               signal,
             }),
@@ -288,7 +292,7 @@ export class WritePreparation {
       (i) => !isComputed(relation.columns[i] ?? {}) && (i !== format.serial || row[i] !== null),
     );
     const returned = await this.#run(hooked, 'create', of, (signal) =>
-      before.create?.({ relation: relation.name, row: given, writes: adding, signal }),
+      before.create?.({ relation: relation.name, row: given, caller: this.#caller, writes: adding, signal }),
     );
     if (returned === undefined) return row;
     const merged = merge(format, given, returned, 'create');
@@ -325,6 +329,7 @@ export class WritePreparation {
         before: jsonOf(format, row.values, ALL_COLUMNS),
         version: row.version,
         changes,
+        caller: this.#caller,
         writes: adding,
         signal,
       }),

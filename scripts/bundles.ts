@@ -134,20 +134,24 @@ const workspaceInside: esbuild.Plugin = {
   },
 };
 
+/** The entry that browsers load too: one file, of syntax that they have. */
+const CLIENT = './src/client.ts';
+
 /**
  * Bundles the library: only Portico's code. The packages stay imports, because a program must share its
  * `graphql` and `fastify` with Portico: GraphQL.js refuses types made by another copy of itself.
  */
 export async function bundleLibrary(root: string, target: string, entries: readonly string[]): Promise<void> {
-  await esbuild.build({
-    ...shared,
-    absWorkingDir: root,
-    entryPoints: [...entries],
-    outbase: root,
-    outdir: target,
-    chunkNames: 'src/chunks/[name]-[hash]',
-    splitting: true,
-    packages: 'external',
-    plugins: [workspaceInside],
-  });
+  const library = { ...shared, absWorkingDir: root, outbase: root, outdir: target } as const;
+  await Promise.all([
+    esbuild.build({
+      ...library,
+      entryPoints: entries.filter((entry) => entry !== CLIENT),
+      chunkNames: 'src/chunks/[name]-[hash]',
+      splitting: true,
+      packages: 'external',
+      plugins: [workspaceInside],
+    }),
+    esbuild.build({ ...library, entryPoints: [CLIENT], platform: 'neutral', target: 'es2022' }),
+  ]);
 }

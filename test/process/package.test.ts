@@ -170,6 +170,14 @@ test('the package holds no sources and no tests, and the licence of each package
   assert.deepEqual(Object.keys(peerDependencies), ['@opentelemetry/api', 'fastify', 'graphql']);
 });
 
+test('the client of relations is one file, which a browser can load as it is', async () => {
+  const file = join(built, 'src/client.js');
+  const text = readFileSync(file, 'utf8');
+  assert.doesNotMatch(text, /\bimport\b|\bprocess\b|node:/);
+  const { client, PorticoError, result } = await import(pathToFileURL(file).href);
+  for (const each of [client, PorticoError, result]) assert.equal(typeof each, 'function');
+});
+
 test('the code that the build has compiled is taken by the Node that built it', () => {
   const { script } = loadService(pathToFileURL(join(built, 'bin/service/serve.js')));
   assert.equal(script.cachedDataRejected, false);

@@ -161,13 +161,14 @@ export const PROGRAM = `
 import Fastify from 'fastify';
 import { GraphQLObjectType, GraphQLSchema, GraphQLString } from 'graphql';
 import { createService, defineConfig, loadConfig } from 'portico';
+import { client } from 'portico/client';
 import { openDatabase } from 'portico/database';
 import { graphql } from 'portico/graphql';
 import { management } from 'portico/management';
 import { rest } from 'portico/rest';
 import { backlogCheck, replayPlan, webhook } from 'portico/webhook';
 
-for (const each of [createService, defineConfig, graphql, management, rest, backlogCheck, replayPlan]) {
+for (const each of [client, createService, defineConfig, graphql, management, rest, backlogCheck, replayPlan]) {
   if (typeof each !== 'function') throw new Error('an entry misses something');
 }
 const database = await openDatabase('sqlite:inbox.db');

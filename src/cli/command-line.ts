@@ -72,6 +72,11 @@ export const commands: readonly CommandEntry[] = [
     parts: { explain: async () => (await import('./rules.ts')).explainRules },
   },
   {
+    name: 'types',
+    summary: 'Writes types of the declared relations for TypeScript.',
+    load: async () => (await import('./types.ts')).types,
+  },
+  {
     name: 'migrate',
     summary: 'Brings the schema of the database up to date.',
     load: async () => (await import('./database/migrate.ts')).migrate,

@@ -54,10 +54,17 @@ async function run(argv: readonly string[], io: CommandIo): Promise<number> {
 
 const HEAD = `// Written by "portico types" from the declaration of the relations; do not edit.
 export {};
+`;
 
-type JsonValue = null | boolean | number | string | readonly JsonValue[] | { readonly [name: string]: JsonValue };
-
-type ColumnTest<T> =
+/** The types that those of relations use, each by its name. */
+const HELPERS: readonly (readonly [name: string, text: string])[] = [
+  [
+    'JsonValue',
+    'type JsonValue = null | boolean | number | string | readonly JsonValue[] | { readonly [name: string]: JsonValue };\n',
+  ],
+  [
+    'ColumnTest',
+    `type ColumnTest<T> =
   | T
   | null
   | {
@@ -70,15 +77,20 @@ type ColumnTest<T> =
       readonly gte?: T;
       readonly isNull?: boolean;
     };
-
-type TextTest = ColumnTest<string> | { readonly prefix?: string; readonly contains?: string };
-
-type RowsTest<W> = { readonly some?: W; readonly none?: W; readonly every?: W };
-
-/** A new row without the columns that the row around it determines. */
+`,
+  ],
+  [
+    'TextTest',
+    'type TextTest = ColumnTest<string> | { readonly prefix?: string; readonly contains?: string };\n',
+  ],
+  ['RowsTest', 'type RowsTest<W> = { readonly some?: W; readonly none?: W; readonly every?: W };\n'],
+  [
+    'Without',
+    `/** A new row without the columns that the row around it determines. */
 type Without<T, K> = T extends unknown ? { readonly [P in keyof T as P extends K ? never : P]: T[P] } : never;
-`;
-const HELPERS = ['JsonValue', 'ColumnTest', 'TextTest', 'RowsTest', 'Without', 'Relations'];
+`,
+  ],
+];
 
 /** The members of a type: names, with a question mark if they may be absent, and types. */
 type Members = readonly (readonly [name: string, type: string, about?: string | undefined])[];
@@ -101,11 +113,17 @@ class Declarations {
     const map = served.map((relation) => [relation.name, `${nameOf(relation)}Relation`] as const);
     const parts = this.#relations.map((relation) => this.#typesOf(relation));
     this.#checkNames(parts);
-    return `${HEAD}\n${parts.join('\n')}\n${interfaceOf('Relations', map, 'The relations by name, for portico/client.')}`;
+    const own = parts.join('\n');
+    const used = HELPERS.filter(([name], i) => {
+      const others = HELPERS.slice(i + 1).map(([, text]) => text);
+      return [own, ...others].some((text) => new RegExp(`\\b${name}\\b`).test(text));
+    });
+    const whole = interfaceOf('Relations', map, 'The relations by name, for portico/client.');
+    return [HEAD, ...used.map(([, text]) => text), own, whole].join('\n');
   }
 
   #checkNames(parts: readonly string[]): void {
-    const known = new Map(HELPERS.map((name) => [name, 'a type that each file has']));
+    const known = new Map([...HELPERS, ['Relations']].map(([name]) => [name, 'a type that each file has']));
     for (const [i, part] of parts.entries()) {
       const { name: relation = '' } = this.#relations[i] ?? {};
       for (const [, name = ''] of part.matchAll(/^export (?:interface|type) (\w+)/gm)) {
@@ -134,7 +152,8 @@ class Declarations {
       this.#conditionsOf(relation),
       `Conditions on ${relation.name}.`,
     );
-    const embeds = `{\n${lines(this.#embedsOf(relation), '    ')}  }`;
+    const within = this.#embedsOf(relation);
+    const embeds = within.length === 0 ? 'Record<never, never>' : `{\n${lines(within, '    ')}  }`;
     if (isUsers) {
       const entry = [['row', name] as const, ['where', `${name}Where`] as const, ['embeds', embeds] as const];
       return [shown, where, interfaceOf(`${name}Relation`, entry)].join('\n');

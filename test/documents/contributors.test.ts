@@ -52,6 +52,7 @@ const MOST_WORDS: Readonly<Record<string, number>> = {
   'README.md': 1_500,
   'docs/API.md': 300,
   'docs/BACKUP.md': 600,
+  'docs/CLIENTS.md': 600,
   'docs/CONFIGURATION.md': 250,
   'docs/CONSOLE.md': 800,
   'docs/CONTRACT.md': 1_350,

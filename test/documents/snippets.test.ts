@@ -7,6 +7,7 @@ import { promisify } from 'node:util';
 import { parse } from 'yaml';
 import { loadConfig } from '../../src/app/load-config.ts';
 import { readWebhookSettings } from '../../src/webhook/webhook.ts';
+import { runCommand } from '../support/run-command.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { type Block, blocks, ROOT } from './documents.ts';
 
@@ -21,6 +22,7 @@ const AMBIENT: Readonly<Record<string, string>> = {
   schema: `import type { GraphQLSchema } from 'graphql';\ndeclare const schema: GraphQLSchema;`,
   database: `import { openDatabase } from 'portico/database';\ndeclare const database: Awaited<ReturnType<typeof openDatabase>>;`,
   handlers: 'declare const handlers: Record<string, () => void>;',
+  portico: `import { client as connect } from 'portico/client';\nimport type { Relations } from './portico.d.ts';\ndeclare const portico: ReturnType<typeof connect<Relations>>;`,
 };
 
 const isDeclared = (text: string, name: string) =>
@@ -69,6 +71,9 @@ test('every program in the documents compiles', async () => {
     join(folder.path, 'programs/schema.ts'),
     `import { GraphQLSchema } from 'graphql';\nexport const schema = new GraphQLSchema({});\n`,
   );
+  const [declaration] = blocks('json').filter(({ path }) => path === 'docs/RELATIONS.md');
+  await writeFile(join(folder.path, 'programs/portico.config.json'), declaration?.text ?? '');
+  await runCommand(['types'], { cwd: join(folder.path, 'programs') });
   for (const block of shown) {
     const name = `${block.path.replaceAll(/\W/g, '-')}-${block.line}.${block.language}`;
     await writeFile(join(folder.path, 'programs', name), moduleOf(block));

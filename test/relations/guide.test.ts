@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
-import { readFile, writeFile } from 'node:fs/promises';
+import { execFile } from 'node:child_process';
+import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
+import { promisify } from 'node:util';
 import { startPortico } from '../support/portico-process.ts';
 import { runShown, shownCommands } from '../support/shown-commands.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
@@ -58,4 +60,27 @@ test('the declaration of the page on rules is served, and its commands print wha
     assert.equal(code, 0, shown.command);
     assert.equal(stdout.trimEnd(), shown.output, `${shown.where}: ${shown.command}`);
   }
+});
+
+test('the commands of the page on clients write and check types, and its programs print what they say', async () => {
+  const read = (page: string) => readFile(join(import.meta.dirname, '../../docs', page), 'utf8');
+  const declaration = /```json\n(.*?)```/s.exec(await read('RELATIONS.md'))?.[1] ?? '';
+  await using folder = await temporaryFolder();
+  await writeFile(join(folder.path, 'portico.config.json'), declaration);
+  const printed: string[] = [];
+  for (const shown of shownCommands('docs/CLIENTS.md')) {
+    const { code, stdout } = await runShown(shown, { cwd: folder.path });
+    assert.equal(code, 0, shown.command);
+    printed.push(stdout);
+  }
+  assert.deepEqual(printed, ['portico.d.ts written.\n', 'portico.d.ts is up to date.\n']);
+  await using portico = startPortico({ cwd: folder.path, env: { INTERFACES: 'rest' } });
+  await portico.ready();
+  const programs = Array.from((await read('CLIENTS.md')).matchAll(/```ts\n(.*?)```/gs), ([, text]) => text);
+  await mkdir(join(folder.path, 'node_modules'));
+  await symlink(join(import.meta.dirname, '../..'), join(folder.path, 'node_modules/portico'));
+  const program = programs.join('\n').replace('http://127.0.0.1:8000', portico.urls.rest ?? '');
+  await writeFile(join(folder.path, 'program.mts'), program);
+  const { stdout } = await promisify(execFile)(process.execPath, ['program.mts'], { cwd: folder.path });
+  assert.equal(stdout, 'Emma Jane Austen 1\nINVALID_ROW #/name\ncreated 3 Shirley\n');
 });

@@ -66,7 +66,7 @@ export async function* follow(
           await onOpen?.();
         }
         if (event.data === undefined) continue;
-        const change = { id: last ?? '', ...JSON.parse(event.data) } as ChangeEvent;
+        const change = changeOf(event, last ?? '', event.data);
         if (types === undefined || types.includes(change.type)) yield change;
       }
       wait = retry;
@@ -76,9 +76,21 @@ export async function* follow(
   return undefined;
 }
 
+function changeOf({ name = '' }: StreamEvent, id: string, data: string): ChangeEvent {
+  const change = JSON.parse(data) as ChangeEvent;
+  if (name.startsWith('user.') && !('relation' in change)) {
+    // The stream of users has the user alone.
+    const row: Members = change;
+    const place = { position: Number.parseInt(id, 10), relation: 'users', key: String(row.id) };
+    return { id, ...place, type: name.slice('user.'.length) as 'created', row };
+  }
+  return { ...change, id };
+}
+
 /** An event of a stream, with the fields that it has. */
 interface StreamEvent {
   readonly id?: string;
+  readonly name?: string;
   readonly data?: string;
   readonly retry?: number;
 }
@@ -111,12 +123,16 @@ async function* eventsOf({ body }: Response, signal: AbortSignal | undefined): A
 }
 
 function eventOf(block: string): StreamEvent {
-  const fields = block.split('\n').map((line) => /^(\w+): ?(.*)$/.exec(line) ?? []);
+  const fields = block.split('\n').map((line) => /^(\w+): ?(.*)$/s.exec(line) ?? []);
   const valuesOf = (name: string) =>
-    fields.filter(([, each]) => each === name).map(([, , value = '']) => value);
-  const [[id], data, [retry]] = [valuesOf('id'), valuesOf('data'), valuesOf('retry')];
+    fields.flatMap(([, each, value]) => (each === name ? [value ?? ''] : []));
+  const data = valuesOf('data');
+  const [id] = valuesOf('id');
+  const [name] = valuesOf('event');
+  const [retry] = valuesOf('retry');
   return {
     ...(id !== undefined && { id }),
+    ...(name !== undefined && { name }),
     ...(data.length > 0 && { data: data.join('\n') }),
     ...(retry !== undefined && { retry: Number(retry) }),
   };

@@ -1,6 +1,6 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { isAssigned } from '../relations/given-values.ts';
-import { type Column, type Reference, type Relation, USER_COLUMNS, USERS } from '../relations/relation.ts';
+import { type Column, type Reference, type Relation, USERS } from '../relations/relation.ts';
 import { readArguments } from './arguments.ts';
 import type { Command, CommandIo } from './command.ts';
 import { note, print } from './terminal.ts';
@@ -26,11 +26,12 @@ export const types: Command = {
 
 async function run(argv: readonly string[], io: CommandIo): Promise<number> {
   const args = readArguments(types.usage, argv, io);
-  const { relations } = await args.configuration();
-  if (relations.every(({ name }) => name === USERS))
-    throw args.misuse('The configuration declares no relations');
+  const { relations, settings } = await args.configuration();
+  const servesUsers = settings['rest.users'] === 'standard';
+  const served = relations.map(({ name }) => name).filter((name) => servesUsers || name !== USERS);
+  if (served.length === 0) throw args.misuse('The configuration declares no relations');
   const file = args.value('--out') ?? FILE;
-  const text = new Declarations(relations, (problem) => args.misuse(problem)).text();
+  const text = new Declarations(relations, served, (problem) => args.misuse(problem)).text();
   const before = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return undefined;
     throw args.misuse(`${file} cannot be read: ${error.message}`);
@@ -99,18 +100,22 @@ type Members = readonly (readonly [name: string, type: string, about?: string | 
 class Declarations {
   readonly #relations: readonly Relation[];
   readonly #byName: ReadonlyMap<string, Relation>;
+  /** The names of those that the client can ask for. */
+  readonly #served: readonly string[];
   readonly #misuse: (problem: string) => Error;
 
-  constructor(relations: readonly Relation[], misuse: (problem: string) => Error) {
+  constructor(relations: readonly Relation[], served: readonly string[], misuse: (problem: string) => Error) {
     this.#relations = relations;
+    this.#served = served;
     this.#byName = new Map(relations.map((relation) => [relation.name, relation]));
     this.#misuse = misuse;
   }
 
   /** Throws the error of `misuse` if two types would have one name. */
   text(): string {
-    const served = this.#relations.filter(({ name }) => name !== USERS);
-    const map = served.map((relation) => [relation.name, `${nameOf(relation)}Relation`] as const);
+    const map = this.#relations
+      .filter(({ name }) => this.#served.includes(name))
+      .map((relation) => [relation.name, `${nameOf(relation)}Relation`] as const);
     const parts = this.#relations.map((relation) => this.#typesOf(relation));
     this.#checkNames(parts);
     const own = parts.join('\n');
@@ -139,11 +144,9 @@ class Declarations {
 
   #typesOf(relation: Relation): string {
     const name = nameOf(relation);
-    const isUsers = relation.name === USERS;
-    const { columns } = relation;
+    const { columns, shown: plain } = relation;
     const row = columns.map((column): Members[number] => {
-      // Those that a declaration adds to users are shown only if they are named.
-      const mayLack = isHidden(column) || (isUsers && !USER_COLUMNS.includes(column.name));
+      const mayLack = isHidden(column) || plain?.includes(column.name) === false;
       return [`${key(column.name)}${mayLack ? '?' : ''}`, jsonType(column), aboutOf(column)];
     });
     const shown = interfaceOf(name, row, `A row of ${relation.name}.`);
@@ -154,7 +157,7 @@ class Declarations {
     );
     const within = this.#embedsOf(relation);
     const embeds = within.length === 0 ? 'Record<never, never>' : `{\n${lines(within, '    ')}  }`;
-    if (isUsers) {
+    if (!this.#served.includes(relation.name)) {
       const entry = [['row', name] as const, ['where', `${name}Where`] as const, ['embeds', embeds] as const];
       return [shown, where, interfaceOf(`${name}Relation`, entry)].join('\n');
     }
@@ -264,7 +267,9 @@ class Declarations {
       const reference = other?.references.find((each) => each.name === inverse.reference);
       return other === undefined || reference === undefined ? [] : [{ ...inverse, other, reference }];
     });
-    return { references, inverses, isNone: references.length + inverses.length === 0 };
+    // A user is created alone.
+    const isNone = relation.name === USERS || references.length + inverses.length === 0;
+    return { references, inverses, isNone };
   }
 
   /** A new row that may have rows of others within it; undefined if it cannot. */

@@ -25,6 +25,8 @@ const RELATIONS = {
   // A name that a client has itself.
   batch: { one: 'part', columns: { n: { type: 'integer' } } },
 };
+/** With a sign that ends lines in JavaScript alone. */
+const FIRST = 'fir\u2028st';
 const TOKEN = 'page-token-0123456789';
 
 /** A service, and a client that finds it at whatever address it has after a restart. */
@@ -201,7 +203,7 @@ for (const [engine, urlOf] of Object.entries(engineUrls)) {
       const opened: string[] = [];
       const onOpen = async () => {
         // Made while the stream is open, so that it is also an event.
-        await of('authors').create({ name: 'first' });
+        await of('authors').create({ name: FIRST });
         opened.push(...(await of('authors').list()).rows.map(({ name }) => String(name)));
       };
       const followed = gather(of('authors').follow({ signal, onOpen }));
@@ -234,12 +236,12 @@ for (const [engine, urlOf] of Object.entries(engineUrls)) {
       ]);
       const key = String(author.id);
       assert.deepEqual(told(), [
-        ['created', 'authors', told()[0]?.[2], 'first'],
+        ['created', 'authors', told()[0]?.[2], FIRST],
         ['created', 'authors', key, 'second'],
         ['updated', 'authors', key, 'third'],
         ['deleted', 'authors', key, 'third'],
       ]);
-      assert.deepEqual(opened, ['before', 'first'], 'it is called once');
+      assert.deepEqual(opened, ['before', FIRST], 'it is called once');
       assert.ok(!some.told().some((each) => each[3] === 'Not'));
       const positions = both.events.map(({ position }) => position);
       assert.deepEqual(
@@ -280,6 +282,30 @@ test('a client sends its token, asks for a new one, and tells of refusals', asyn
   const stream = of('authors').follow({ onOpen: () => Promise.reject(new RangeError('from the program')) });
   await assert.rejects(stream.next(), /from the program/);
   assert.deepEqual((await refusal(of('authors').follow().next())).status, 401);
+});
+
+test('a client uses users as any relation where the service serves them so', async () => {
+  await using service = await startTestService({
+    env: { INTERFACES: 'rest', REST_USERS: 'standard' },
+    listens: true,
+  });
+  const users = client(service.urls.rest ?? '').relation('users');
+  const { signal } = new AbortController();
+  const onOpen = async () => {
+    const ada = await users.create({ name: 'Ada', email: 'ada@x' });
+    await users.update(1, { name: 'Bea' }, { ifMatch: ada });
+    await users.remove(1);
+  };
+  const told: unknown[] = [];
+  for await (const { type, relation, key, row, position, id } of users.follow({ onOpen, signal })) {
+    told.push([type, relation, key, row?.name, id.startsWith(`${position}.`)]);
+    if (type === 'deleted') break;
+  }
+  assert.deepEqual(told, [
+    ['created', 'users', '1', 'Ada', true],
+    ['updated', 'users', '1', 'Bea', true],
+    ['deleted', 'users', '1', 'Bea', true],
+  ]);
 });
 
 /** A server that answers each request with the next function. */

@@ -110,6 +110,24 @@ test('the command writes a file, says whether one differs, and writes it anew on
   assert.deepEqual([unwritable.code, /cannot be written: ENOENT/.test(unwritable.stderr)], [2, true]);
 });
 
+test('users are a relation where the service serves them so', async () => {
+  await using folder = await configured({
+    rest: { users: 'standard' },
+    relations: { users: RELATIONS.users },
+  });
+  await types(folder.path);
+  await writeFile(
+    join(folder.path, 'program.ts'),
+    `import type { Relations, User, UserCreate } from './portico.d.ts';
+const user: User = { id: 1, name: 'Ada', email: 'ada@x', phone: null };
+const made: UserCreate = { name: 'Ada', email: 'ada@x' };
+const key: Relations['users']['key'] = 1;
+export const all = [user, made, key];
+`,
+  );
+  assert.equal(await compiled(folder.path, { lib: ['es2024'], types: [] }), '');
+});
+
 test('a declaration without relations, or with two types of one name, is refused', async () => {
   const columns = { name: { type: 'text', max: 5 } };
   const refused = [

@@ -74,7 +74,7 @@ export const commands: readonly CommandEntry[] = [
   {
     name: 'types',
     summary: 'Writes types of the declared relations for TypeScript.',
-    load: async () => (await import('./types.ts')).types,
+    load: async () => (await import('./rows/types.ts')).types,
   },
   {
     name: 'migrate',

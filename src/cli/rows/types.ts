@@ -1,9 +1,9 @@
 import { readFile, writeFile } from 'node:fs/promises';
-import { isAssigned } from '../relations/given-values.ts';
-import { type Column, type Reference, type Relation, USERS } from '../relations/relation.ts';
-import { readArguments } from './arguments.ts';
-import type { Command, CommandIo } from './command.ts';
-import { note, print } from './terminal.ts';
+import { isAssigned } from '../../relations/given-values.ts';
+import { type Column, type Reference, type Relation, USERS } from '../../relations/relation.ts';
+import { readArguments } from '../arguments.ts';
+import type { Command, CommandIo } from '../command.ts';
+import { note, print } from '../terminal.ts';
 
 const FILE = 'portico.d.ts';
 
@@ -161,8 +161,9 @@ class Declarations {
       const entry = [['row', name] as const, ['where', `${name}Where`] as const, ['embeds', embeds] as const];
       return [shown, where, interfaceOf(`${name}Relation`, entry)].join('\n');
     }
-    const create = columns.filter((column) => isWritable(column, true));
-    const patch = columns.filter(
+    const written = relation.existing?.isView === true ? [] : columns;
+    const create = written.filter((column) => isWritable(column, true));
+    const patch = written.filter(
       (column) => isWritable(column, false) && !relation.key.includes(column.name),
     );
     const isGiven = relation.key.filter((each) => create.some((column) => column.name === each));
@@ -267,8 +268,9 @@ class Declarations {
       const reference = other?.references.find((each) => each.name === inverse.reference);
       return other === undefined || reference === undefined ? [] : [{ ...inverse, other, reference }];
     });
-    // A user is created alone.
-    const isNone = relation.name === USERS || references.length + inverses.length === 0;
+    // A user is created alone, and a row of a view not at all.
+    const isAlone = relation.name === USERS || relation.existing?.isView === true;
+    const isNone = isAlone || references.length + inverses.length === 0;
     return { references, inverses, isNone };
   }
 
@@ -319,7 +321,8 @@ class Declarations {
 
 /** The name of the type of a relation's rows, as in GraphQL. */
 function nameOf({ one }: Relation): string {
-  return `${one.slice(0, 1).toUpperCase()}${one.slice(1)}`;
+  const name = one.replaceAll(/\W/g, '_');
+  return `${name.slice(0, 1).toUpperCase()}${name.slice(1)}`;
 }
 
 function columnsOf({ columns }: Relation, { columns: names }: Reference): readonly Column[] {

@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { freePort } from './support/free-port.ts';
 import { startPortico } from './support/portico-process.ts';
 import { startTestService } from './support/service.ts';
 import { runShown, type ShownCommand, shownCommand, shownCommands } from './support/shown-commands.ts';
@@ -12,14 +13,16 @@ import { waitFor } from './support/wait-for.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 const README = readFileSync(join(ROOT, 'README.md'), 'utf8');
-const TOUR = shownCommands('README.md', /^curl /);
-const SECRET = shownCommand('README.md', /^export GITHUB_WEBHOOK_SECRET=/);
-const SEND = shownCommand('README.md', /^npm run -s portico -- send /);
-const LIST = shownCommand('README.md', /^npm run -s portico -- deliveries list$/);
+const STORY = shownCommands('README.md', /^curl /);
+const GUIDE = readFileSync(join(ROOT, 'docs/TOUR.md'), 'utf8');
+const TOUR = shownCommands('docs/TOUR.md', /^curl /);
+const SECRET = shownCommand('docs/TOUR.md', /^export GITHUB_WEBHOOK_SECRET=/);
+const SEND = shownCommand('docs/TOUR.md', /^npm run -s portico -- send /);
+const LIST = shownCommand('docs/TOUR.md', /^npm run -s portico -- deliveries list$/);
 
-/** The text below a heading; that of list items without their indentation. */
+/** The text of the tour below a heading; that of list items without their indentation. */
 function section(heading: string): string {
-  const [, text = ''] = README.split(`\n## ${heading}\n`);
+  const [, text = ''] = GUIDE.split(`\n## ${heading}\n`);
   return (text.split('\n## ')[0] ?? '').replace(/^ {3}/gm, '');
 }
 
@@ -29,7 +32,29 @@ test('the two commands stand at the top, and CI runs what they say', () => {
   for (const line of ['npm ci', 'npm run check', 'npm test']) assert.match(ci, new RegExp(`^${line}$`, 'm'));
 });
 
-test('every command of the tour prints what the README shows', async () => {
+test('the README leads from its declaration to a payment that a webhook wrote', async () => {
+  const [, module = ''] = /```ts\n(.*?)```/s.exec(README) ?? [];
+  const port = String(await freePort());
+  await using service = await startTestService({
+    database: 'file',
+    module: module
+      .replace("'portico'", JSON.stringify(join(ROOT, 'src/index.ts')))
+      .replace('127.0.0.1:8000', `127.0.0.1:${port}`),
+    env: { REST_PORT: port },
+    listens: true,
+  });
+  const run = async (shown: ShownCommand) =>
+    (await runShown(shown, { cwd: service.folder, urls: service.urls })).stdout.trimEnd();
+  assert.equal(STORY.length, 4);
+  for (const shown of STORY) {
+    // The handler runs after the acknowledgement.
+    if (shown.command.includes('/payments?'))
+      await waitFor('the row', async () => (await run(shown)) === shown.output);
+    else assert.equal(await run(shown), shown.output, shown.command);
+  }
+});
+
+test('every command of the tour prints what it shows', async () => {
   await using service = await startTestService({ database: 'file' });
   await service.listen();
   assert.ok(TOUR.length > 10);
@@ -39,7 +64,7 @@ test('every command of the tour prints what the README shows', async () => {
   }
 });
 
-test('a push of GitHub arrives in the way that the README shows', async () => {
+test('a push of GitHub arrives in the way that the tour shows', async () => {
   const text = section('Receive a GitHub push in five minutes');
   const [, module = ''] = /```ts\n(.*?)```/s.exec(text) ?? [];
   const [, name = ''] = /^export (\w+)=<the secret>$/.exec(SECRET.command) ?? [];

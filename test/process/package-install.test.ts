@@ -154,8 +154,8 @@ function sample(document: string): string {
   );
 }
 
-test('the sample of both README.md runs in an empty folder and in one of npm init -y', async () => {
-  const text = sample(join(ROOT, 'README.md'));
+test('the sample of the tour and of the package runs in an empty folder and in one of npm init -y', async () => {
+  const text = sample(join(ROOT, 'docs/TOUR.md'));
   assert.match(text, /defineConfig\(\{/);
   assert.equal(sample(join(built, 'README.md')), text);
   for (const type of [undefined, 'commonjs']) {

@@ -14,7 +14,7 @@ export const commands: readonly CommandEntry[] = [
   },
   {
     name: 'init',
-    summary: 'Writes a first configuration module.',
+    summary: 'Writes a project: configuration, test, files to deploy it.',
     load: async () => (await import('./init.ts')).init,
   },
   {

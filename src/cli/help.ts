@@ -115,7 +115,10 @@ function hang(lead: string, text: string, columns: number): readonly string[] {
 /** `portico help`: one screen. */
 function generalHelp(commands: readonly CommandEntry[]): readonly HelpSection[] {
   return [
-    { title: 'Usage: portico [command] [options]', lines: commands.map(({ name, summary }) => ({ head: name, text: summary })) },
+    {
+      title: 'Usage: portico [command] [options]',
+      lines: commands.map(({ name, summary }) => ({ head: name, text: summary })),
+    },
     { title: 'Options: portico help <command>; all settings: portico help serve' },
   ];
 }

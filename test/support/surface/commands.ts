@@ -18,7 +18,7 @@ const CALLS = [
 export async function describeCommands(run: Run): Promise<string> {
   const { stdout: general } = await run(['help']);
   const { stdout: version } = await run(['version']);
-  const [, list = ''] = /\nCommands\n((?: {2}.*\n)+)/.exec(general) ?? [];
+  const [, list = ''] = /^Usage: .*\n((?: {2}.*\n)+)/.exec(general) ?? [];
   const names = Array.from(list.matchAll(/^ {2}([\w-]+) /gm), ([, name = '']) => name);
   if (names.length < 2) throw new Error(`no commands are found in the help:\n${general}`);
   const helps = await inPairs(names, async (name) => {

@@ -49,7 +49,7 @@ test('the modules that the documentation shows do what it says', async () => {
     });
   }
   const env = { INTERFACES: 'graphql,rest' };
-  await using door = await openDoor({ env, module: shown('README.md', 'A GraphQL field needs') });
+  await using door = await openDoor({ env, module: shown('docs/TOUR.md', 'A GraphQL field needs') });
   assert.deepEqual((await ask(door.url, '{ shout(text: "b") }')).body.data, { shout: 'B' });
   assert.equal(await (await fetch(`${door.service.urls.rest}/greeting`)).text(), 'Hello!');
 });

@@ -15,7 +15,7 @@ const PORTS: Readonly<Record<string, Door>> = {
 export type Instance = Readonly<Record<string, string>>;
 
 /** The configuration that docs/PROXIES.md shows, in a block of a language. */
-export function guideBlock(language: 'nginx' | 'haproxy' | 'yaml'): string {
+export function guideBlock(language: 'nginx' | 'haproxy' | 'caddyfile' | 'yaml'): string {
   const [, block, more] = GUIDE.split(`\`\`\`${language}\n`);
   if (block === undefined || more !== undefined) throw new Error(`not one block of ${language}`);
   return block.slice(0, block.indexOf('```'));

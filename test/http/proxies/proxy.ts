@@ -2,6 +2,7 @@ import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { freePort } from '../../support/free-port.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
@@ -41,7 +42,7 @@ async function run(
   port: number,
   cleanup: AsyncDisposableStack,
 ): Promise<Proxy> {
-  const child = spawn(command, args, { stdio: ['ignore', 'ignore', 'pipe'], env: { PATH } });
+  const child = spawn(command, args, { stdio: ['ignore', 'ignore', 'pipe'], env: { PATH, HOME: tmpdir() } });
   const closed = once(child, 'close');
   cleanup.defer(async () => {
     child.kill('SIGTERM');
@@ -107,4 +108,21 @@ ${config.replace('listen 80;', `listen 127.0.0.1:${port};`)}}`,
   },
 };
 
-export const proxies: readonly ProxyProgram[] = [haproxy, nginx];
+const caddy: ProxyProgram = {
+  name: 'Caddy',
+  missing: missing('caddy', 'version', 'caddy'),
+  async start(instances, change = same) {
+    await using cleanup = new AsyncDisposableStack();
+    const folder = cleanup.use(await temporaryFolder()).path;
+    const port = await freePort();
+    const probed = new URL(instances[0]?.management ?? '').port;
+    const site = withInstances(change(guideBlock('caddyfile')), instances)
+      .replace('app.example.com {', `http://:${port} {\nbind 127.0.0.1`)
+      .replace('health_port 8080', `health_port ${probed}`);
+    const file = join(folder, 'Caddyfile');
+    await writeFile(file, `{\n  admin off\n  storage file_system ${folder}\n}\n${site}`);
+    return run('caddy', ['run', '--config', file, '--adapter', 'caddyfile'], port, cleanup.move());
+  },
+};
+
+export const proxies: readonly ProxyProgram[] = [haproxy, nginx, caddy];

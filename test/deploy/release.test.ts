@@ -53,6 +53,8 @@ test('a rehearsal builds and packs the package, and publishes nothing', { skip }
     cwd: ROOT,
     encoding: 'utf8',
     stdio: ['ignore', 'pipe', 'pipe'],
+    // npm asks a registry for the published versions, and goes on without an answer.
+    env: { ...process.env, npm_config_fetch_retries: '0' },
   });
   assert.match(said, new RegExp(`\\+ portico@${version}`));
   assert.match(said, new RegExp(`would run: docker .* --tag registry\\.example\\.com/portico:${version} `));

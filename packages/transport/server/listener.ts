@@ -147,8 +147,7 @@ export function createListener(options: ListenerOptions): Listener {
     requestIdHeader: false,
     trustProxy,
     rewriteUrl: (request) => originForm(request.url ?? '/'),
-    // The only patterns are names joined by `|`; the check of one takes a millisecond.
-    routerOptions: { maxParamLength: LIMITS.maxHeaderBytes, allowUnsafeRegex: true },
+    routerOptions: { maxParamLength: LIMITS.maxHeaderBytes },
     // Fastify calls this before any hook.
     frameworkErrors: (error, request, reply) => {
       addCommonHeaders(request, reply);

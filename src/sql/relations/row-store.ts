@@ -1,6 +1,6 @@
 import { type MaybePromise, whenReady } from '../../core/scheduler.ts';
 import type { ImportPosition } from '../../relations/import.ts';
-import { type Relation, USERS, type Value } from '../../relations/relation.ts';
+import { type Relation, USER_COLUMNS, USERS, type Value } from '../../relations/relation.ts';
 import type { Condition, Relations } from '../../relations/rows/conditions.ts';
 import type { RowExports } from '../../relations/rows/row-exports.ts';
 import {
@@ -79,9 +79,12 @@ export function withUserIndexes(
   });
 }
 
-/** Whether writes to relations can change users. */
+/** Whether writes to relations can change users, by added columns or by the paths of a relation. */
 export function changesUsers(relations: readonly Relation[]): boolean {
-  return relations.some(({ name }) => name === USERS);
+  return relations.some(
+    ({ name, columns, shown }) =>
+      name === USERS && (shown === undefined || columns.length > USER_COLUMNS.length),
+  );
 }
 
 /** Gives the store of users their rows; returns the stores of the other relations. */

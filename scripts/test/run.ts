@@ -5,6 +5,7 @@
  *     npm run proof          the long proofs, with all of their rounds
  *     npm test -- <start>    the test files whose path begins with <start>
  *     npm test -- --record   also records the duration of each file
+ *     npm test -- --seed random   properties try random cases instead of the same ones in each run; or a number
  *
  * The tests' files are in memory where the machine has the room, because a sync costs nothing there; those of
  * `npm run proof` are on the disk. Most files share a few processes, because starting Node and loading the
@@ -34,6 +35,8 @@ import { type Batch, batches } from './batches.ts';
 const ROOT = join(import.meta.dirname, '../..');
 /** A file that imports it needs the built package, which is built once for all of them. */
 const PACKAGE = /\bfrom '[^']*\/support\/package\.ts'/;
+/** Is imported before all files. */
+const SEED = 'test/support/property-seed.ts';
 const SECONDS = join(import.meta.dirname, 'seconds.json');
 const PATTERNS = [
   ...['src/**/*.test.ts', 'packages/**/*.test.ts', 'test/**/*.test.ts', 'scripts/**/*.test.ts'],
@@ -59,7 +62,11 @@ interface Ended {
 
 const { values: flags, positionals } = parseArgs({
   allowPositionals: true,
-  options: { proof: { type: 'boolean', default: false }, record: { type: 'boolean', default: false } },
+  options: {
+    proof: { type: 'boolean', default: false },
+    record: { type: 'boolean', default: false },
+    seed: { type: 'string' },
+  },
 });
 
 /** The test files, relative to the project. */
@@ -108,10 +115,8 @@ if (!flags.proof && process.env.TMPDIR === undefined && hasMemoryFolder()) {
 
 /** The file that runs the tests of a batch in one process. */
 function entryOf({ name, files }: Batch): string {
-  const [only] = files;
-  if (files.length === 1 && only !== undefined) return join(ROOT, only);
   const entry = join(BATCHES, `${name}.test.ts`);
-  const imports = files.map(
+  const imports = [SEED, ...files].map(
     (file) => `import '${relative(BATCHES, join(ROOT, file)).split(sep).join('/')}';\n`,
   );
   writeFileSync(entry, WHOLE + imports.join(''));
@@ -122,6 +127,7 @@ const seconds = JSON.parse(readFileSync(SECONDS, 'utf8')) as Readonly<Record<str
 const selected = testFiles();
 const files = batches(ROOT, selected, seconds).map(entryOf);
 
+if (flags.seed !== undefined) process.env.PORTICO_TEST_SEED = flags.seed;
 if (!flags.proof) process.env.PORTICO_PROOF ??= 'short';
 process.env.PORTICO_MAIN ??= join(ROOT, 'dist/bin/portico.js');
 process.env.NODE_COMPILE_CACHE ??= join(ROOT, 'build/compile-cache');

@@ -223,7 +223,7 @@ class Comparison {
     await this.#ask(known, relation, where, { expected, sees, context });
     for (const row of this.#model.rows(name).slice(0, 2)) {
       const single = await known.caller.get(pathOf(relation, row));
-      assert.equal(single.status, sees(name, row) ? 200 : 404, context);
+      assert.equal(single.status, sees(name, row) ? 200 : 404, `${single.text} ${context}`);
     }
   }
 
@@ -301,11 +301,12 @@ class Comparison {
     const isSame =
       this.#may(known, 'create', name, row) === isAllowed && this.#isHidden(known, name, row) === isHidden;
     const conflict = isSame ? [409] : [403, 409];
+    const refusal = isSame ? [401, 403] : [401, 403, 409];
     const reply = await known.caller.send('POST', `/${name}`, body);
     const serial = relation.columns.find(({ type }) => type.kind === 'serial');
     const key = decodeURIComponent(reply.headers.get('location')?.split('/').at(-1) ?? '');
     const given = serial === undefined || reply.status !== 201 ? undefined : Number(key);
-    if (!isAllowed) return this.#refused(reply, [401, 403], { known, relation, body });
+    if (!isAllowed) return this.#refused(reply, refusal, { known, relation, body });
     if (isHidden) return this.#refused(reply, conflict, { known, relation, body });
     const outcome = this.#model.create(name, body, given);
     if (outcome.is === 'refused') return this.#refused(reply, conflict, { known, relation, body });

@@ -87,6 +87,18 @@ for (const [engine, open] of Object.entries(bareEngines)) {
     assert.deepEqual(Object.keys(rest.relations), ['Artist', 'staff']);
   });
 
+  test(`the least bound of a decimal may be its greatest number, on ${engine}`, async () => {
+    await using database = await open();
+    const columns = {
+      n: { type: 'decimal', precision: 1, scale: 1, min: '0.9' },
+      m: { type: 'decimal', precision: 3, scale: 1, max: '-99.9' },
+    };
+    const relations = declared({ rows: { columns, changes: false } });
+    for (const sql of schemaStatements(database.engine, relations)) await database.run(sql);
+    const found = declareTables(database.engine, await readFoundTables(sessionOf(database)));
+    assert.deepEqual(found.relations.rows?.columns, columns);
+  });
+
   test(`a random declaration is found again in its tables, on ${engine}`, async () => {
     await fc.assert(
       fc.asyncProperty(declarations, async ({ relations }) => {

@@ -163,13 +163,13 @@ function decimalData(
   const digits = (value: bigint | undefined) => String(value ?? 0n).replace('-', '').length;
   const precision = isScaled ? Math.max(digits(min), digits(max), scale, 1) : Number(type.precision);
   const limit = 10n ** BigInt(precision);
-  const isBound = (value: bigint | undefined) =>
-    value !== undefined && value > 1n - limit && value < limit - 1n;
+  // The type itself gives its least and its greatest number.
+  const [least, greatest] = [1n - limit, limit - 1n];
   return {
     ...type,
     precision,
-    ...(isBound(min) && { min: pointed(min ?? 0n, scale) }),
-    ...(isBound(max) && { max: pointed(max ?? 0n, scale) }),
+    ...(min !== undefined && min > least && min <= greatest && { min: pointed(min, scale) }),
+    ...(max !== undefined && max < greatest && max >= least && { max: pointed(max, scale) }),
   };
 }
 

@@ -1343,6 +1343,14 @@ export const SABOTAGES: readonly Sabotage[] = [
     test: 'test/relations/worst-request.test.ts',
   },
   {
+    promise: 'A short statement has its own time, however long the process has worked before',
+    change: 'its time begins with the statement before it',
+    file: 'src/sql/relations/sqlite.ts',
+    from: '    this.#time.beginAtLook();\n',
+    to: '',
+    test: 'test/relations/short-statements.test.ts',
+  },
+  {
     promise: 'A statement of SQLite that looks at too many rows is ended',
     change: 'it may take a thousand times as long',
     file: 'src/sql/statement-time.ts',

@@ -93,11 +93,21 @@ class SqliteRows implements RowEngine {
   read(statement: BoundText, isLong = false): MaybePromise<Rows> {
     const { reader } = this.#options;
     if (isLong && reader !== undefined) return reader.rows(statement, statementBudget());
-    return this.#timely(() => this.readLatest(statement), isLong);
+    if (!isLong && statementBudget() === undefined) return this.readLatest(statement);
+    return this.#timely(() => this.#rows(statement));
   }
 
   // A snapshot ends before a commit is acknowledged.
-  readLatest({ text, values }: BoundText): Rows {
+  readLatest(statement: BoundText): Rows {
+    this.#time.beginAtLook();
+    try {
+      return this.#rows(statement);
+    } catch (error) {
+      throw isTooLong(error) ? new StatementTimeError(error) : error;
+    }
+  }
+
+  #rows({ text, values }: BoundText): Rows {
     this.#options.snapshot?.enter();
     return readRows<readonly unknown[]>(this.#statement(text), ...(values as readonly SQLInputValue[]));
   }
@@ -142,10 +152,9 @@ class SqliteRows implements RowEngine {
     );
   }
 
-  /** Reads on this thread, within the time of a statement and that of its operation. `isTimed`: it may take long. */
-  #timely<T>(read: () => T, isTimed = true): T {
+  /** Reads on this thread, within the time of a statement and that of its operation. */
+  #timely<T>(read: () => T): T {
     const budget = statementBudget();
-    if (budget === undefined && !isTimed) return read();
     const most = budget?.left(MAX_TIME) ?? MAX_TIME;
     if (most <= 0) throw new StatementTimeError();
     this.#time.begin(most);

@@ -55,6 +55,53 @@ for (const { engine, open } of ruledDoors) {
       }
     });
 
+    test('a part of a reference cannot lead to a row that the caller may not read', async () => {
+      const root = [{ scope: 'root' }];
+      const anyone = { read: 'anyone', create: 'anyone', update: 'anyone', delete: 'anyone' };
+      const relations = declared({
+        places: {
+          key: ['shop', 'nr'],
+          columns: { shop: { type: 'integer' }, nr: { type: 'integer' }, open: { type: 'boolean' } },
+          rules: { ...anyone, read: [...root, { where: { open: true } }] },
+        },
+        orders: {
+          columns: {
+            shop: { type: 'integer', nullable: true },
+            nr: { type: 'integer', nullable: true },
+            place: { type: 'reference', to: 'places', columns: ['shop', 'nr'], nullable: true },
+          },
+          rules: anyone,
+        },
+      });
+      await using door = await open(relations);
+      const [owner, ann] = [await door.caller('owner', { scope: 'root' }), await door.caller('ann', {})];
+      for (const row of [
+        { shop: 1, nr: 1, open: true },
+        { shop: 1, nr: 2, open: false },
+        { shop: 1, nr: 3, open: true },
+      ])
+        assert.equal((await owner.send('POST', '/places', row)).status, 201);
+      for (const row of [
+        { shop: 1, nr: 1 },
+        { shop: null, nr: 2 },
+        { shop: 1, nr: 2 },
+      ])
+        assert.equal((await owner.send('POST', '/orders', row)).status, 201);
+      const change = async (id: number, body: object) => {
+        const reply = await ann.send('PATCH', `/orders/${id}`, body);
+        return [reply.status, reply.body?.code];
+      };
+      const missing = [409, 'REFERENCE_MISSING'];
+      // The hidden row and none are refused alike.
+      assert.deepEqual(await change(1, { nr: 2 }), missing);
+      assert.deepEqual(await change(1, { nr: 4 }), missing);
+      assert.deepEqual(await change(2, { shop: 1 }), missing);
+      assert.deepEqual(await change(1, { nr: 3 }), [200, undefined]);
+      // A reference that stays, and one that leads nowhere.
+      assert.deepEqual(await change(3, { nr: 2 }), [200, undefined]);
+      assert.deepEqual(await change(3, { nr: null }), [200, undefined]);
+    });
+
     test('a column that a caller may not read cannot be named', async () => {
       await using world = await openNotes(open);
       const where = (tree: unknown) => `where=${encodeURIComponent(JSON.stringify(tree))}`;

@@ -1,4 +1,4 @@
-import type { Relation } from '../../relations/relation.ts';
+import type { Column, Relation } from '../../relations/relation.ts';
 import type { Condition } from '../../relations/rows/conditions.ts';
 import { EarlierValue, type Given, type RowWrite } from '../../relations/rows/writes.ts';
 import { ALL, allOf, anyOf, isAll, NONE } from '../../relations/rules/rule-trees.ts';
@@ -94,7 +94,10 @@ function unchanged({ columns }: Relation, row: readonly Given[], same: readonly 
   );
 }
 
-/** The condition that the row refers to given rows already, or that the caller may read these. */
+/**
+ * The condition that the row refers to given rows already, or that the caller may read these. The other columns of a
+ * reference of which only some are given are those of the row.
+ */
 function referencesKept(
   view: RowView,
   { relation }: RelationView,
@@ -104,34 +107,34 @@ function referencesKept(
   return allOf(
     ...relation.references.map(({ to, columns, targetColumns }) => {
       const target = targetOf(to);
-      const values = columns.map((column) => row[relation.columns.findIndex(({ name }) => name === column)]);
       const found = target === undefined ? ALL : view.of(target).found;
       if (target === undefined || isAll(found)) return ALL;
-      if (values.some((value) => value === undefined || value === null || value instanceof EarlierValue))
-        return ALL;
-      const equal = (of: Relation, names: readonly string[]) =>
-        allOf(
-          ...names.map((name, i): Condition => {
-            const column = of.columns.find((each) => each.name === name);
-            const value = values[i];
-            if (
-              column === undefined ||
-              value === null ||
-              value === undefined ||
-              value instanceof EarlierValue
-            )
-              return NONE;
-            return { is: 'eq', column, value };
-          }),
-        );
-      const there: Condition = {
+      const kept: Condition[] = [];
+      const given: Condition[] = [];
+      const on: (readonly [Column, string])[] = [];
+      for (const [i, name] of columns.entries()) {
+        const at = relation.columns.findIndex((each) => each.name === name);
+        const [own, targetName = ''] = [relation.columns[at], targetColumns[i]];
+        const column = target.columns.find((each) => each.name === targetName);
+        const value = row[at];
+        if (own === undefined || column === undefined || value === null || value instanceof EarlierValue)
+          return ALL;
+        if (value === undefined) on.push([own, targetName]);
+        else {
+          kept.push({ is: 'eq', column: own, value });
+          given.push({ is: 'eq', column, value });
+        }
+      }
+      if (given.length === 0) return ALL;
+      const isUnset = on.map(([column]): Condition => ({ is: 'null', column, isNull: true }));
+      const condition = allOf(...given, found);
+      return anyOf(allOf(...kept), ...isUnset, {
         is: 'some',
         relation: target,
-        on: [],
+        on: on.map(([{ name }, targetName]) => [name, targetName] as const),
         isReference: true,
-        condition: allOf(equal(target, targetColumns), found),
-      };
-      return anyOf(equal(relation, columns), there);
+        condition,
+      });
     }),
   );
 }

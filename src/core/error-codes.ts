@@ -41,6 +41,9 @@ const START_CODES = {
 
 const DATABASE_CODES = {
   CONNECTION_LOST: { text: 'A connection to PostgreSQL broke during a statement; see OUTCOME_UNKNOWN.' },
+  NOT_SENT: {
+    text: 'A statement was not sent, because its connection to PostgreSQL was lost; it is sent again.',
+  },
   OUTCOME_UNKNOWN: {
     status: 503,
     text: 'The database did not confirm a write that was sent; check whether it is stored before you repeat it.',

@@ -145,6 +145,8 @@ export class Connection implements AsyncDisposable {
    * answer arrived, or with UnconfirmedError. Without `values`, the text may contain several statements.
    */
   run({ name, text }: Statement, values: readonly unknown[] | undefined): Promise<readonly Row[]> {
+    if (this.lost || !this.#client.connection.stream.writable)
+      return Promise.reject(new NotSentError('The connection to the database was lost before', this.#lost));
     const { promise, resolve, reject } = Promise.withResolvers<readonly Row[]>();
     if (this.#load++ === 0) this.#progress = performance.now();
     const query: pg.QueryArrayConfig = { name, text, rowMode: 'array' };
@@ -182,8 +184,11 @@ export class Connection implements AsyncDisposable {
     // After a failure, COMMIT rolls the transaction back.
     results.push(this.run({ text: 'COMMIT' }, undefined));
     const settled = await Promise.allSettled(results);
-    const failure = settled.find((result) => result.status === 'rejected');
-    if (failure !== undefined) throw failure.reason;
+    const failed = settled.findIndex((result) => result.status === 'rejected');
+    const [first, last] = [settled[failed], settled.at(-1)];
+    // Without its COMMIT, the transaction has changed nothing.
+    if (last?.status === 'rejected' && isNotSent(last.reason)) throw last.reason;
+    if (first?.status === 'rejected') throw failed === 0 ? atBegin(first.reason) : first.reason;
     return (await Promise.all(results)).slice(1, -1);
   }
 
@@ -193,7 +198,9 @@ export class Connection implements AsyncDisposable {
    */
   session(work: (run: Connection['run']) => Promise<boolean>, mode = ''): Promise<void> {
     return this.#held(async () => {
-      const begun = this.run({ text: `BEGIN ${mode}` }, undefined);
+      const begun = this.run({ text: `BEGIN ${mode}` }, undefined).catch((error: unknown) => {
+        throw atBegin(error);
+      });
       let commits = false;
       try {
         [, commits] = await Promise.all([begun, work((statement, values) => this.run(statement, values))]);
@@ -308,6 +315,28 @@ async function marked(client: pg.Client): Promise<() => Promise<number | undefin
   };
 }
 
+/** Nothing was sent, or the server refused to begin the transaction: the statement can be sent again. */
+class NotSentError extends Error {
+  override readonly name = 'NotSentError';
+  readonly code = 'NOT_SENT';
+
+  constructor(what: string, cause: unknown) {
+    super(cause === undefined ? what : `${what}: ${describeFault(cause)}`, { cause });
+  }
+}
+
+/**
+ * Errors that end a connection: of a pooler, too many connections, the end of the server or of the session. A server
+ * that answers BEGIN with one of them runs none of the statements behind it.
+ */
+const ENDS = /^(?:08|53300|57P0)/;
+
+/** The error of a BEGIN. */
+function atBegin(error: unknown): unknown {
+  if (!ENDS.test(sqlState(error) ?? '')) return error;
+  return new NotSentError('The server refused to begin a transaction', error);
+}
+
 /** The connection was lost while a statement was in flight: its outcome is unknown. */
 class ConnectionLostError extends Error {
   override readonly name = 'ConnectionLostError';
@@ -346,6 +375,11 @@ export function isOutcomeUnknown(error: unknown): boolean {
   const state = sqlState(error);
   if (state !== undefined) return UNKNOWN.test(state);
   return error instanceof ConnectionLostError || error instanceof UnconfirmedError;
+}
+
+/** Whether the server has run nothing of a failed statement or transaction. */
+export function isNotSent(error: unknown): boolean {
+  return error instanceof NotSentError;
 }
 
 /** Whether the statement was rolled back because of a concurrent one. */

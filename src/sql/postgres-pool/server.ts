@@ -4,6 +4,7 @@ import {
   type Connection,
   describeFault,
   isLocked,
+  isNotSent,
   isOutcomeUnknown,
   isTransient,
   type MakeSteps,
@@ -77,7 +78,7 @@ export class Server implements AsyncDisposable {
     const work = (connection: Connection) => connection.run(statement, values);
     return this.#readers.use(work).catch((error: unknown) => {
       // Reads are safe to retry, and the pool has removed the lost connection.
-      if (!isOutcomeUnknown(error)) throw unavailable('The read failed', error);
+      if (!isOutcomeUnknown(error) && !isNotSent(error)) throw unavailable('The read failed', error);
       return this.#readers.use(work).catch((again: unknown) => {
         throw unavailable('The read failed', again);
       });
@@ -178,8 +179,8 @@ function unavailable(what: string, error: unknown): StoreUnavailableError {
 }
 
 /**
- * Retries a write that the server rolled back because of a concurrent one. After other errors it may have
- * been stored.
+ * Retries a write that the server rolled back because of a concurrent one, and one of which the server has run
+ * nothing. After other errors it may have been stored.
  */
 async function withRetries<T>(work: () => Promise<T>): Promise<T> {
   const began = performance.now();
@@ -189,7 +190,7 @@ async function withRetries<T>(work: () => Promise<T>): Promise<T> {
     } catch (error) {
       const mayRetry = isLocked(error)
         ? performance.now() - began < LOCK_RETRIES
-        : isTransient(error) && attempt <= RETRIES.max;
+        : (isTransient(error) || isNotSent(error)) && attempt <= RETRIES.max;
       if (!mayRetry) throw error;
       await delay(Math.random() * RETRIES.wait);
     }

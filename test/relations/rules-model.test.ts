@@ -335,7 +335,7 @@ class Comparison {
     if (!mayRead) return this.#refused(reply, [404], context);
     if (!mayUpdate) return this.#refused(reply, [403], context);
     const rows = this.#model.rows(name);
-    const after = { ...row, ...this.#parsed(relation, body) };
+    const after = this.#model.computed(name, { ...row, ...this.#parsed(relation, body) });
     const at = rows.indexOf(row);
     rows[at] = after;
     const mayBe = this.#may(known, 'update', name, after);

@@ -21,12 +21,12 @@ export const resize = (sign: '+' | '-', from: string) => `
   ON CONFLICT (part) DO UPDATE SET bytes = inbox_size.bytes + excluded.bytes`;
 
 /**
- * Whether a table lacks the dedup key of the row `given`; written to force an index lookup instead of a hash
- * of the table.
+ * The number of the row of a table with the dedup key of the row `given`; written to force an index lookup instead of
+ * a hash of the table.
  */
-const unknownIn = (table: string) => `
+const knownIn = (table: string) => `
   (SELECT known.seq FROM ${table} AS known
-    WHERE known.source = given.source AND known.dedup_key = given.dedup_key LIMIT 1) IS NULL`;
+    WHERE known.source = given.source AND known.dedup_key = given.dedup_key LIMIT 1)`;
 
 /** Whether jobs of new deliveries may be stored as claimed: those with an owner are, for `lease`. */
 const JOBS = {
@@ -62,13 +62,14 @@ const append = (name: string, jobs: (typeof JOBS)[keyof typeof JOBS]) => ({
       FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::int[], $7::int[],
         $8::bigint[], $9::text[], $14::text[], $17::text[], $18::text[]) WITH ORDINALITY
         AS given (id, source, event, data_pointer, content_type, starts, length, received_at, dedup_key, headers, trace, sender_event, nth)),
+    looked AS MATERIALIZED (
+      SELECT given.*, ${knownIn('deliveries')} AS known, ${knownIn('remembered_keys')} AS remembered FROM given),
     stored AS (
       INSERT INTO deliveries (seq, id, source, event, data_pointer, content_type, received_at, dedup_key, headers, trace, sender_event, body)
       OVERRIDING SYSTEM VALUE
       SELECT seq, id, source, event, data_pointer, content_type, received_at, dedup_key, headers, trace, sender_event,
         substring($10::bytea FROM starts FOR length)
-      FROM given
-      WHERE ${unknownIn('deliveries')} AND ${unknownIn('remembered_keys')}
+      FROM looked WHERE known IS NULL AND remembered IS NULL
       ORDER BY source, dedup_key, seq
       ON CONFLICT (source, dedup_key) WHERE dedup_key IS NOT NULL DO NOTHING
       RETURNING seq, id, received_at, ${DELIVERY_BYTES} AS bytes),
@@ -80,14 +81,15 @@ const append = (name: string, jobs: (typeof JOBS)[keyof typeof JOBS]) => ({
         AS jobs (id, target, order_key, run_at, priority${jobs.names}, nth)
       JOIN stored USING (id) ORDER BY jobs.nth ${jobs.returned}),
     dead AS MATERIALIZED (
-      SELECT jobs.seq, given.id, given.received_at
-      FROM given JOIN deliveries USING (source, dedup_key) JOIN jobs ON jobs.delivery = deliveries.seq
-      WHERE given.dedup_key IS NOT NULL AND jobs.status = 'dead'
+      SELECT jobs.seq, looked.id, looked.received_at
+      FROM jobs JOIN looked ON looked.known = jobs.delivery
+      WHERE jobs.delivery = ANY (ARRAY(SELECT known FROM looked WHERE known IS NOT NULL)) AND jobs.status || '' = 'dead'
       ORDER BY jobs.seq FOR UPDATE OF jobs),
     revived AS (
       UPDATE jobs SET status = 'open', attempts = 0, crashes = 0, due_at = ${POSTGRES.notAhead('dead.received_at')} - ${HEAD_START},
         run_at = NULL, owner = NULL, finished_at = NULL
-      FROM dead WHERE jobs.seq = dead.seq AND jobs.status = 'dead'
+      FROM dead
+      WHERE jobs.seq = ANY (ARRAY(SELECT seq FROM dead)) AND jobs.seq = dead.seq AND jobs.status || '' = 'dead'
       RETURNING dead.id),
     resized AS (${resize('+', 'stored')})
     SELECT id, 'stored', NULL::bigint FROM stored UNION SELECT id, 'revived', NULL FROM revived${jobs.results}`,

@@ -79,10 +79,12 @@ const DUE = `
   target = $1 AND status = 'open' AND NOT blocked AND due_at <= ${NOW}
   AND (owner IS NULL OR seq <> ALL ($6::bigint[]))`;
 /**
- * The same condition for jobs found by number, written so that the index of due jobs, which may have far
- * more, is not used.
+ * Whether a job found by its number is open, written so that no partial index of open jobs can serve it: with the
+ * statistics of a time with few open jobs the planner would scan such an index, with its every job, for a few numbers.
  */
-const STILL_DUE = DUE.replace('target =', `target || '' =`).replace('due_at <=', 'due_at + 0 <=');
+const IS_OPEN = `status || '' = 'open'`;
+/** The same condition as `DUE` for jobs found by number. */
+const STILL_DUE = DUE.replace(`status = 'open'`, IS_OPEN);
 
 /** The head of the order key `key`: its leased job if there is one, else its first. */
 const headOf = (key: string) => `
@@ -124,14 +126,14 @@ const CLAIM = {
     behind AS MATERIALIZED (
       SELECT looked.seq, heads.head FROM looked JOIN heads USING (order_key) WHERE looked.seq <> heads.head),
     held AS MATERIALIZED (
-      SELECT seq, owner FROM jobs WHERE seq = ANY (ARRAY(SELECT DISTINCT head FROM behind)) AND status = 'open' AND NOT blocked
+      SELECT seq, owner FROM jobs WHERE seq = ANY (ARRAY(SELECT DISTINCT head FROM behind)) AND ${IS_OPEN} AND NOT blocked
       ORDER BY seq FOR UPDATE SKIP LOCKED),
     free AS MATERIALIZED (
       SELECT seq FROM jobs
       WHERE seq = ANY (ARRAY(
           SELECT behind.seq FROM behind JOIN held ON held.seq = behind.head
           WHERE behind.seq > behind.head OR held.owner IS NOT NULL))
-        AND status = 'open' AND NOT blocked AND owner IS NULL
+        AND ${IS_OPEN} AND NOT blocked AND owner IS NULL
       ORDER BY seq FOR UPDATE SKIP LOCKED),
     waiting AS (UPDATE jobs SET blocked = true FROM free WHERE jobs.seq = free.seq RETURNING 1),
     due AS (

@@ -40,7 +40,7 @@ const SETTLED = `
         $8::int[], $9::bigint[], $10::bigint[], $11::bigint[])
         WITH ORDINALITY
         AS given (seq, owner, attempt, kind, error, wait, now, crashes, duration, next_lease, max_bytes, nth)
-      WHERE (SELECT count(*) FROM locked) > 0 AND jobs.seq = given.seq AND jobs.owner = given.owner AND jobs.attempts = given.attempt
+      WHERE (SELECT count(*) FROM locked) > 0 AND jobs.seq = ANY ($1::bigint[]) AND jobs.seq = given.seq AND jobs.owner = given.owner AND jobs.attempts = given.attempt
         AND jobs.crashes = given.crashes
       RETURNING given.nth, given.owner, given.next_lease, given.max_bytes, ${NOW} AS now, jobs.seq, jobs.target, jobs.order_key)`;
 
@@ -62,7 +62,7 @@ const NEXT = `
       UPDATE jobs SET owner = first.owner, claimed_at = first.now, due_at = first.now + first.next_lease,
         attempts = jobs.attempts + 1, blocked = false
       FROM first JOIN free ON free.seq = first.next
-      WHERE jobs.seq = free.seq
+      WHERE jobs.seq = ANY (ARRAY(SELECT seq FROM free)) AND jobs.seq = free.seq
         AND (SELECT octet_length(body) FROM deliveries WHERE deliveries.seq = jobs.delivery) <= first.max_bytes
       RETURNING first.nth, jobs.seq, jobs.attempts, jobs.crashes, true AS ordered, jobs.delivery)`;
 

@@ -248,7 +248,7 @@ export class RowSql {
 
   /** Records that a row was stored, if this write has taken the key; returns the outcome that is kept. */
   noteForKey(key: string, now: number, serial: string): BoundText {
-    const kept = `key = ${this.dialect.parameter(1, 'text')} AND expires_at > ${this.dialect.parameter(2, 'bigint')}`;
+    const kept = `key = ${this.dialect.parameter(1, 'text')} AND expires_at + 0 > ${this.dialect.parameter(2, 'bigint')}`;
     return {
       text: `UPDATE idempotency_keys SET user_id = CASE WHEN user_id > 0 THEN user_id ELSE ${serial} END WHERE ${kept} RETURNING fingerprint, user_id`,
       values: [key, now],

@@ -17,12 +17,13 @@ const orphans = (condition: string) => `
     SELECT jobs.seq FROM targets CROSS JOIN jobs
     WHERE jobs.target = targets.name AND targets.seen_at <= $1 AND jobs.status = 'open' AND ${condition} AND jobs.due_at <= $1 LIMIT $2 + 0)`;
 
-/** Those of the targets `$1` that have an unblocked job that is due by `$2`. */
+/** Those of the targets `$1` that have an unblocked job that is due by `$2`; looks for each target alone. */
 const dueTargets = (sql: Dialect, jobs = 'jobs', condition = '') => `
   SELECT wanted.target FROM ${sql.rows('$1', { target: 'text' })} AS wanted
-  WHERE EXISTS (
-    SELECT 1 FROM ${jobs}
-    WHERE jobs.target = wanted.target AND status = 'open' AND NOT blocked AND due_at <= ${sql.timeOr('$2')} ${condition})`;
+  WHERE (
+    SELECT seq FROM ${jobs}
+    WHERE jobs.target = wanted.target AND status = 'open' AND NOT blocked AND due_at <= ${sql.timeOr('$2')} ${condition}
+    ORDER BY due_at, seq LIMIT 1) IS NOT NULL`;
 
 export const UPKEEP_QUERIES = queries('inbox', (sql) => ({
   due: dueTargets(sql),

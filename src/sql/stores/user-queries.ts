@@ -66,11 +66,11 @@ export const USER_QUERIES = queries('users', (sql) => {
       INSERT INTO users (name, email, version)
       SELECT CAST($2 AS text), CAST($3 AS text), version FROM idempotency_keys WHERE key = $1 AND user_id = 0`,
     // Records the id of the user, if this write has taken the key. Returns the outcome, or no row if another
-    // process is creating with the key.
+    // process is creating with the key. The sum keeps the index of times from serving it.
     noteForKey: `
       UPDATE idempotency_keys SET user_id = CASE WHEN user_id > 0 THEN user_id
         ELSE ${sql.either('last_insert_rowid()', `currval(pg_get_serial_sequence('users', 'id'))`)} END
-      WHERE key = $1 AND expires_at > $2 RETURNING fingerprint, user_id, version`,
+      WHERE key = $1 AND expires_at + 0 > $2 RETURNING fingerprint, user_id, version`,
     // Removes several expired keys for each new one, so that they cannot accumulate.
     expireKeys: `
       DELETE FROM idempotency_keys

@@ -80,7 +80,7 @@ export class Model {
   /** Stores a row. `serial` is the number that the engine gave it, and must be a new one. */
   create(name: string, body: Body, serial?: number): Outcome {
     const { columns } = this.relation(name);
-    const row = this.#computed(
+    const row = this.computed(
       name,
       Object.fromEntries(
         columns.map((column) => {
@@ -103,7 +103,7 @@ export class Model {
   }
 
   /** A row with the values of its computed columns. */
-  #computed(name: string, row: ModelRow): ModelRow {
+  computed(name: string, row: ModelRow): ModelRow {
     const computed = this.relation(name).columns.flatMap(({ name: column, computed: expression }) =>
       expression === undefined ? [] : [[column, evaluated(expression, row)] as const],
     );
@@ -119,7 +119,7 @@ export class Model {
     const before = this.read(name, key);
     if (before === undefined) return { is: 'absent' };
     const changed = this.relation(name).columns.filter((column) => Object.hasOwn(body, column.name));
-    const row = this.#computed(name, {
+    const row = this.computed(name, {
       ...before,
       ...Object.fromEntries(changed.map((column) => [column.name, parsed(column, body[column.name])])),
     });
@@ -299,7 +299,7 @@ export class Model {
   /** A new row as it would be stored; `serial` is the number that it would have. */
   rowOf(name: string, body: Body, serial: number): ModelRow {
     const { columns } = this.relation(name);
-    return this.#computed(
+    return this.computed(
       name,
       Object.fromEntries(
         columns.map((column) => {

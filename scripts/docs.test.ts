@@ -19,7 +19,8 @@ async function project(configuration: string) {
     join(folder.path, 'docs/ERRORS.md'),
     '<!-- error-codes:start -->\n<!-- error-codes:end -->\n',
   );
-  const webhooks = '<!-- renamed-events:start -->\n<!-- renamed-events:end -->\n';
+  const webhooks =
+    '<!-- samples:start -->\n<!-- samples:end -->\n<!-- renamed-events:start -->\n<!-- renamed-events:end -->\n';
   await writeFile(join(folder.path, 'docs/WEBHOOKS.md'), webhooks);
   await writeFile(join(folder.path, 'docs/OPERATIONS.md'), '<!-- meters:start -->\n<!-- meters:end -->\n');
   await mkdir(join(folder.path, 'deploy/grafana'), { recursive: true });

@@ -6,6 +6,8 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { ERROR_CODES } from '../src/core/error-codes.ts';
+import { schemeNames } from '../src/signatures/config.ts';
+import { samplesOf } from '../src/signatures/samples.ts';
 import { renamedEvents } from '../src/signatures/sources.ts';
 import { dashboard } from './ops/dashboard.ts';
 import { meterTable } from './ops/meter-table.ts';
@@ -63,6 +65,15 @@ writeSection(
   'docs/WEBHOOKS.md',
   'renamed-events',
   ["| Scheme | Sender's own name | Name in Portico |", '| --- | --- | --- |', ...renamed].join('\n'),
+);
+const sampled = schemeNames.flatMap((scheme) => {
+  const events = samplesOf(scheme).map(({ event }) => `\`${event}\``);
+  return events.length === 0 ? [] : [`| \`${scheme}\` | ${events.join(', ')} |`];
+});
+writeSection(
+  'docs/WEBHOOKS.md',
+  'samples',
+  ['| Scheme | Events with a sample |', '| --- | --- |', ...sampled].join('\n'),
 );
 // Only Linux has all meters.
 if (process.platform === 'linux') {

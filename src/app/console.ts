@@ -5,6 +5,7 @@ import { HttpProblem } from '@portico/transport';
 import type { Door } from '../config/options/options.ts';
 import { socketPathOf } from '../core/addresses.ts';
 import { describeError } from '../core/errors.ts';
+import { valueAt } from '../core/json.ts';
 import { whenReady } from '../core/scheduler.ts';
 import { createSender, type Receiver } from '../http/client.ts';
 import { sentName } from '../inbox/event-names.ts';
@@ -13,14 +14,10 @@ import type { ConsoleView, TestSender } from '../management/console/console-view
 import { isExposed } from '../management/guard.ts';
 import { hasRules } from '../relations/relation.ts';
 import { token, UnsignableError } from '../signatures/hmac.ts';
+import { buildBody, signDelivery } from '../signatures/outgoing.ts';
+import { samplesOf } from '../signatures/samples.ts';
 import type { Signer } from '../signatures/schemes.ts';
-import {
-  buildBody,
-  defaultLayout,
-  type SourceLayout,
-  type SourceSettings,
-  signDelivery,
-} from '../signatures/sources.ts';
+import { defaultLayout, type SourceLayout, type SourceSettings } from '../signatures/sources.ts';
 import { parseDatabaseUrl } from '../sql/database.ts';
 import { History, type Series } from '../telemetry/history.ts';
 import type { Statistic } from '../telemetry/meters.ts';
@@ -307,9 +304,13 @@ function createTestSender({ sources, secrets, receiver }: TestSenderOptions): Te
     const event = sentName(layout, called);
     const id = randomUUID();
     try {
-      const body = buildBody(layout, { event, data, id });
+      const sample = source && samplesOf(source.scheme).find((each) => each.event === event);
+      const body = buildBody(layout, { event, data, id, sample });
       const timestamp = Math.floor(Date.now() / 1_000);
-      return { body, headers: signDelivery(layout, signer, { id, event, body, timestamp }) };
+      return {
+        body,
+        headers: signDelivery(layout, signer, { id, event, body, timestamp, headers: sample?.headers ?? {} }),
+      };
     } catch (error) {
       throw error instanceof UnsignableError ? wrong(sentence(error.message)) : error;
     }
@@ -317,9 +318,13 @@ function createTestSender({ sources, secrets, receiver }: TestSenderOptions): Te
 
   return {
     sources: () => [
-      { name: '', scheme: secrets().length === 0 ? 'none' : 'token', event: 'new_commit' },
-      ...sources.map(({ name, scheme, events }) => {
-        return { name, scheme, event: [...events.keys()][0] ?? 'new_commit' };
+      { name: '', scheme: secrets().length === 0 ? 'none' : 'token', event: 'new_commit', samples: [] },
+      ...sources.map(({ name, scheme, events, data }) => {
+        const samples = samplesOf(scheme).map(({ event, body }) => ({
+          event,
+          data: valueAt(body, data) ?? {},
+        }));
+        return { name, scheme, event: samples[0]?.event ?? [...events.keys()][0] ?? 'new_commit', samples };
       }),
     ],
     async send(source, event, data): Promise<TestAnswer> {

@@ -4,6 +4,7 @@ import { validateHeaderValue } from 'node:http';
 import type { Config } from '../app/load-config.ts';
 import { webhookSettings } from '../app/webhook-door.ts';
 import { readSecretFile } from '../config/secrets.ts';
+import { valueAt } from '../core/json.ts';
 import { headerName } from '../core/redaction.ts';
 import { didYouMean, printable } from '../core/text.ts';
 import { createSender, type Receiver, type Reply } from '../http/client.ts';
@@ -19,14 +20,15 @@ import {
   UnsignableError,
   UnusableSecretError,
 } from '../signatures/hmac.ts';
-import type { Scheme, Signer } from '../signatures/schemes.ts';
+import { buildBody, signDelivery } from '../signatures/outgoing.ts';
+import { type Sample, samplesOf } from '../signatures/samples.ts';
+import type { AnyScheme, Signer } from '../signatures/schemes.ts';
+import { senderScheme } from '../signatures/senders.ts';
 import {
-  buildBody,
   defaultLayout,
   type SourceLayout,
   type SourceSettings,
   secretProblem,
-  signDelivery,
 } from '../signatures/sources.ts';
 import { standard } from '../signatures/standard.ts';
 import { type CommandArguments, readArguments } from './arguments.ts';
@@ -49,14 +51,14 @@ export const send: Command = {
     options: {
       '--source <name>': 'Source in webhook.sources whose scheme, secret and layout to use.',
       '--url <url>': 'URL of another receiver; without a path the webhook door there.',
-      '--scheme <word>':
-        'Signature scheme: standard, github, stripe, slack, hmac, token or none. [default: that of --source, else token]',
+      '--scheme <word>': `Signature scheme: ${schemeNames.join(', ')} or none. [default: that of --source, else token]`,
       '--secret <text>': 'Secret to sign with.',
       '--secret-file <file>': 'File with the secret to sign with.',
       '--signature-header <name>':
         'Header for the signature with --scheme hmac, or for the token with --scheme token.',
       '--event <name>': "Event, by the sender's name or the name in Portico. [default: test]",
-      '--data <json>': 'Data of the event: JSON, @file, or - for standard input. [default: {}]',
+      '--data <json>':
+        "Data of the event: JSON, @file, or - for standard input. [default: a sample of the sender's event, else {}]",
       '--body <json>': 'Whole body, sent byte for byte, instead of --data: JSON, @file, or -.',
       '--header <name: text>': 'Additional header; can be given more than once.',
       '--id <text>':
@@ -68,6 +70,7 @@ export const send: Command = {
     repeatable: ['--header'],
     examples: [
       `portico send --event new_commit --data '{"sha":"c0ffee"}'`,
+      'portico send --source stripe --event checkout.session.completed',
       'portico send --source github --event push --data @push.json',
       'portico send --url https://example.com/hooks --scheme standard --secret-file secret.txt',
     ],
@@ -85,8 +88,12 @@ async function run(argv: readonly string[], io: CommandIo): Promise<number> {
   const receiver = receiverOf(args.value('--url'), config, sendAs);
   const named = args.value('--event') ?? 'test';
   const event = sentName(sendAs.layout, named);
-  const data = await readJson(io, '--data', args.value('--data') ?? '{}');
   const given = args.value('--body');
+  const isSampled = given === undefined && !args.has('--data');
+  const sample = isSampled ? sendAs.samples.find((each) => each.event === event) : undefined;
+  const data = sample
+    ? (valueAt(sample.body, sendAs.layout.data) ?? {})
+    : await readJson(io, '--data', args.value('--data') ?? '{}');
   const body = given === undefined ? undefined : await readContent(io, '--body', given);
   // A body from --body names its event itself, unless a header names it.
   const isNamed = body === undefined || sendAs.layout.event.kind === 'header';
@@ -94,13 +101,23 @@ async function run(argv: readonly string[], io: CommandIo): Promise<number> {
     note(io, `Sent as ${printable(event)}, the sender's name for ${printable(named)}.`);
 
   using signal = interruption(io);
-  const sending = { receiver, sendAs, event, data, body, headers, id: args.value('--id'), count };
+  const allHeaders = { ...sample?.headers, ...headers };
+  const id = args.value('--id');
+  const sending = { receiver, sendAs, event, data, sample, body, headers: allHeaders, id, count };
   const sent = await sendShown(sending, io, signal);
   const code = await reportSent(io, sent, sending, args.has('--json'));
+  if (isSampled && sample === undefined && args.has('--event')) noteSamples(io, event, sendAs.samples);
   if (!signal.aborted) return code;
   const answered = [...sent.statuses.values()].reduce((sum, times) => sum + times, 0);
   note(io, `Interrupted after ${answered} of ${count}.`);
   return INTERRUPTED;
+}
+
+/** Says which events have a sample, because this one was sent without data. */
+function noteSamples(io: CommandIo, event: string, samples: readonly Sample[]): void {
+  if (samples.length === 0) return;
+  const names = samples.map((sample) => sample.event);
+  note(io, `There is no sample of ${printable(event)}, so it had no data. Samples: ${names.join(', ')}.`);
 }
 
 /** Sends with a line of progress, and clears the line before anything else is printed. */
@@ -230,6 +247,7 @@ interface Sending {
   /** The event by the sender's name. */
   readonly event: string;
   readonly data: unknown;
+  readonly sample: Sample | undefined;
   /** If set, sent byte for byte instead of a body built from event and data. */
   readonly body: Uint8Array | undefined;
   readonly headers: Readonly<Record<string, string>>;
@@ -251,7 +269,7 @@ interface Sent {
  * number after each. Rejects with UsageError when a delivery cannot be built or signed.
  */
 async function sendAll(
-  { receiver, sendAs, event, data, body, headers, id, count }: Sending,
+  { receiver, sendAs, event, data, sample, body, headers, id, count }: Sending,
   signal: AbortSignal,
   onSent: (sent: number) => void,
 ): Promise<Sent> {
@@ -260,7 +278,7 @@ async function sendAll(
   let last: Sent['last'];
   for (let i = 0; i < count && !signal.aborted; i++) {
     const own = id ?? randomUUID();
-    const content = body ?? built(sendAs, { event, data, id: own });
+    const content = body ?? built(sendAs, { event, data, sample, id: own });
     const signed = signedHeaders(sendAs, { id: own, event, body: content, headers });
     try {
       const reply = await sender.post(signed, content, signal);
@@ -290,6 +308,7 @@ interface SendAs {
   readonly ownPath: boolean;
   readonly layout: SourceLayout;
   readonly sign: Signer;
+  readonly samples: readonly Sample[];
 }
 
 const unsigned: Signer = () => ({});
@@ -302,14 +321,16 @@ function senderOf(args: CommandArguments, config: Config): SendAs {
   const path = source === undefined ? '/webhook' : `/webhook/${source.name}`;
   const ownPath = source !== undefined || scheme === 'none' || scheme === 'token';
   const layout = source ?? defaultLayout(scheme === 'none' ? 'token' : scheme);
-  if (scheme === 'none') return { path, ownPath, layout, sign: unsigned };
+  const samples = scheme === 'none' ? [] : samplesOf(scheme);
+  const common = { path, ownPath, layout, samples };
+  if (scheme === 'none') return { ...common, sign: unsigned };
   const signature = source?.scheme === scheme ? source.signature : signatureOf(scheme, args);
   const secrets = secretsOf(args, scheme, source, config);
   // Without a configured secret, /webhook accepts deliveries without a token.
-  if (secrets.length === 0 && scheme === 'token') return { path, ownPath, layout, sign: unsigned };
+  if (secrets.length === 0 && scheme === 'token') return { ...common, sign: unsigned };
   if (secrets.length === 0) throw misuse(`--scheme ${scheme} needs --secret or --secret-file`);
   try {
-    return { path, ownPath, layout, sign: signature.signer(secrets) };
+    return { ...common, sign: signature.signer(secrets) };
   } catch (error) {
     if (!(error instanceof UnusableSecretError)) throw error;
     throw misuse(`${error.message}; give it with --secret or --secret-file`);
@@ -337,7 +358,7 @@ function schemeOf(args: CommandArguments, source: SourceSettings | undefined): S
 }
 
 /** A scheme with its default parameters. */
-function signatureOf(scheme: SchemeName, args: CommandArguments): Scheme {
+function signatureOf(scheme: SchemeName, args: CommandArguments): AnyScheme {
   const given = args.value('--signature-header');
   const header = given === undefined ? undefined : headerName(given);
   if (given !== undefined && header === undefined)
@@ -360,6 +381,8 @@ function signatureOf(scheme: SchemeName, args: CommandArguments): Scheme {
       const plain = { algorithm: 'sha256', encoding: 'hex', prefix: '', timestampHeader: undefined } as const;
       return hmac({ header, ...plain, tolerance: 0, template: bodyAlone.fill });
     }
+    default:
+      return senderScheme(scheme, { tolerance: 0, url: args.value('--url') });
   }
 }
 

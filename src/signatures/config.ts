@@ -18,6 +18,7 @@ const PLACE = 'must be { header: NAME } or { pointer: a JSON pointer like /type 
 const POINTER = 'must be a JSON pointer like /data/object, or "" for the whole body';
 const EVENTS = 'must be an object of event names, like { push: "new_commit" }';
 const EVENT = 'must be the name of an event, and not empty';
+const URL_SHAPE = 'must be the http or https URL that the sender was given, without a query';
 const SHAPE = 'must be an object with scheme and secrets';
 
 /** The name of a header, converted to lower case. */
@@ -99,6 +100,25 @@ export const sourceSchemas = {
   github: v.object(scheme('github'), SHAPE),
   stripe: v.object({ ...scheme('stripe'), ...timed }, SHAPE),
   slack: v.object({ ...scheme('slack'), ...timed }, SHAPE),
+  shopify: v.object(scheme('shopify'), SHAPE),
+  /** Secrets: secret tokens, or signing tokens, which begin with `whsec_`. */
+  gitlab: v.object({ ...scheme('gitlab'), ...timed }, SHAPE),
+  /** Secrets: the IDs of the webhook; for tests also a private RSA key in PEM. Default tolerance: no limit. */
+  paypal: v.object({ ...scheme('paypal'), ...timed }, SHAPE),
+  twilio: v.object(
+    {
+      ...scheme('twilio'),
+      /** The URL that Twilio was given, which it signs; behind a proxy the request does not show it. */
+      url: v.pipe(v.string(URL_SHAPE), v.regex(/^https?:\/\/[^?#\s]+$/, URL_SHAPE)),
+    },
+    SHAPE,
+  ),
+  /** Default tolerance: 60. */
+  linear: v.object({ ...scheme('linear'), ...timed }, SHAPE),
+  clerk: v.object({ ...scheme('clerk'), ...timed }, SHAPE),
+  resend: v.object({ ...scheme('resend'), ...timed }, SHAPE),
+  /** Secrets: the public key of the application in hexadecimal digits, or for tests a private key, `whsk_`. */
+  discord: v.object({ ...scheme('discord'), ...timed }, SHAPE),
   /** An HMAC in a header. */
   hmac: v.object(
     {

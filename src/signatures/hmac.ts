@@ -236,7 +236,7 @@ export function textSecretProblem(secret: string): string | undefined {
 }
 
 /** The secrets' UTF-8 bytes. Throws UnusableSecretError. */
-function textKeys(secrets: readonly string[]): readonly Uint8Array[] {
+export function textKeys(secrets: readonly string[]): readonly Uint8Array[] {
   return secrets.map((secret) => {
     const problem = textSecretProblem(secret);
     if (problem !== undefined) throw new UnusableSecretError(problem);

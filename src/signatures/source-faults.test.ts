@@ -18,12 +18,12 @@ test('every fault is named by its path', () => {
     ],
     [
       { a: {} },
-      `${at}.a.scheme must be one of standard, github, stripe, slack, hmac, token`,
+      `${at}.a.scheme must be one of standard, github, stripe, slack, shopify, gitlab, paypal, twilio, linear, clerk, resend, discord, hmac, token`,
       `${at}.a.secrets must be a secret, { env: NAME } or { file: PATH }, or an array of at least one of these`,
     ],
     [
       { a: { scheme: 'gihub', secrets: 'a' } },
-      `${at}.a.scheme must be one of standard, github, stripe, slack, hmac, token; did you mean github?`,
+      `${at}.a.scheme must be one of standard, github, stripe, slack, shopify, gitlab, paypal, twilio, linear, clerk, resend, discord, hmac, token; did you mean github?`,
     ],
     [
       { a: { scheme: 'github', secrets: 'a', secret: 'b' } },

@@ -6,14 +6,8 @@ import { readConfigured as read, readConfigured, verify } from '../../test/suppo
 import { valueAt } from '../core/json.ts';
 import type { SourceConfig, SourcesConfig } from './config.ts';
 import { UnsignableError } from './hmac.ts';
-import {
-  buildBody,
-  defaultLayout,
-  readDelivery,
-  readSources,
-  type SourceLayout,
-  signDelivery,
-} from './sources.ts';
+import { buildBody, signDelivery } from './outgoing.ts';
+import { defaultLayout, readDelivery, readSources, type SourceLayout } from './sources.ts';
 
 describe('read sources', () => {
   const SHARED = `whsec_${Buffer.alloc(24, 1).toString('base64')}`;

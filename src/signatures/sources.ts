@@ -15,14 +15,17 @@ import {
   textSecretProblem,
   timestampAndBody,
   token,
-  UnsignableError,
 } from './hmac.ts';
-import type { RequestHeaders, Scheme, Signer } from './schemes.ts';
+import type { AnyScheme, RequestHeaders } from './schemes.ts';
+import { DEFAULT_TOLERANCE, senderScheme, senderSecretProblem } from './senders.ts';
 import { standard, standardKeyProblem } from './standard.ts';
 
-type Place =
+/** A location in a request. */
+export type Place =
   | { readonly kind: 'header'; readonly name: string }
-  | { readonly kind: 'pointer'; readonly pointer: JsonPointer };
+  | { readonly kind: 'pointer'; readonly pointer: JsonPointer }
+  /** The first of these fields that the body has; a prefix and a dot precede its text. */
+  | { readonly kind: 'fields'; readonly fields: readonly (readonly [name: string, prefix: string])[] };
 
 /** The locations of event, data and deduplication key in a source's requests. */
 export interface SourceLayout {
@@ -32,6 +35,10 @@ export interface SourceLayout {
   readonly data: JsonPointer;
   /** Where the deduplication key is, equal in all attempts for one event; undefined for none. */
   readonly dedup: Place | undefined;
+  /** Where the body has the time of sending, in milliseconds; undefined if it has none. */
+  readonly sentAt?: JsonPointer;
+  /** Whether its sender sends forms. */
+  readonly isForm?: boolean;
 }
 
 /** A configured sender of webhooks, validated. */
@@ -39,7 +46,7 @@ export interface SourceSettings extends SourceLayout {
   readonly name: string;
   readonly scheme: SchemeName;
   /** The scheme with its parameters. */
-  readonly signature: Scheme;
+  readonly signature: AnyScheme;
   /** The accepted secrets, at least one. */
   readonly secrets: readonly string[];
   /** The headers that its deliveries keep, in lower case. */
@@ -49,7 +56,13 @@ export interface SourceSettings extends SourceLayout {
 }
 
 export function valueAtPlace(place: Place, headers: RequestHeaders, body: unknown): unknown {
-  return place.kind === 'header' ? headers[place.name] : valueAt(body, place.pointer);
+  if (place.kind === 'header') return headers[place.name];
+  if (place.kind === 'pointer') return valueAt(body, place.pointer);
+  for (const [name, prefix] of place.fields) {
+    const value = valueAt(body, [name]);
+    if (typeof value === 'string' && value !== '') return prefix === '' ? value : `${prefix}.${value}`;
+  }
+  return undefined;
 }
 
 const TEMPLATE = 'must be ASCII text with {body} once, and {timestamp} and {header:NAME} as needed';
@@ -134,12 +147,10 @@ function schemeOf({ value }: Given): SchemeName | undefined {
   return schemeNames.find((name) => name === given);
 }
 
-/** Default of the maximum clock difference, in seconds. */
-const DEFAULT_TOLERANCE = 300;
-
 /** The scheme with its parameters and their defaults. */
-function signatureOf(source: ReadSource): Scheme {
-  const tolerance = ('tolerance' in source ? source.tolerance : undefined) ?? DEFAULT_TOLERANCE;
+function signatureOf(source: ReadSource): AnyScheme {
+  const given = 'tolerance' in source ? source.tolerance : undefined;
+  const tolerance = given ?? DEFAULT_TOLERANCE;
   switch (source.scheme) {
     case 'standard':
       return standard({ headerPrefix: source.headerPrefix, tolerance });
@@ -155,6 +166,11 @@ function signatureOf(source: ReadSource): Scheme {
     }
     case 'token':
       return token(source.header);
+    default:
+      return senderScheme(source.scheme, {
+        tolerance: given,
+        url: 'url' in source ? source.url : undefined,
+      });
   }
 }
 
@@ -164,6 +180,8 @@ function layoutOf(source: ReadSource): SourceLayout {
   return {
     event: event ?? layout.event,
     events: new Map([...layout.events, ...(events ?? [])]),
+    ...(layout.sentAt !== undefined && { sentAt: layout.sentAt }),
+    ...(layout.isForm !== undefined && { isForm: layout.isForm }),
     data: data ?? layout.data,
     dedup: dedup === false ? undefined : (dedup ?? layout.dedup),
   };
@@ -180,10 +198,12 @@ interface ReadDelivery {
   readonly dedupKey: string | null;
 }
 
-/** Slack's URL verification; `answer` is the body of the 200 that it expects. */
+/** A request that only tries the address; it expects a 200 with `answer` as body, or a 204 if that is empty. */
 interface Challenge {
   readonly kind: 'challenge';
   readonly answer: string;
+  /** Whether the answer is JSON. */
+  readonly isJson?: true;
 }
 
 /** Reads a verified request; `body` is its parsed body. */
@@ -195,6 +215,13 @@ export function readDelivery(
   if (source.scheme === 'slack' && valueAt(body, ['type']) === 'url_verification') {
     const answer = valueAt(body, ['challenge']);
     if (typeof answer === 'string') return { kind: 'challenge', answer };
+  }
+  if (source.scheme === 'discord') {
+    const type = valueAt(body, ['type']);
+    // The ping of webhook events, and that of interactions.
+    if (type === 0) return { kind: 'challenge', answer: '' };
+    if (type === 1 && valueAt(body, ['event']) === undefined)
+      return { kind: 'challenge', answer: '{"type":1}', isJson: true };
   }
   const dedupKey = dedupKeyOf(source, headers, body);
   const names = namesOf(source, valueAtPlace(source.event, headers, body));
@@ -250,11 +277,23 @@ export function readSecrets(
 
 /** What is wrong with a secret of a scheme, to follow its name; undefined if nothing is. */
 export function secretProblem(scheme: SchemeName, secret: string): string | undefined {
-  return scheme === 'standard' ? standardKeyProblem(secret) : textSecretProblem(secret);
+  switch (scheme) {
+    case 'standard':
+      return standardKeyProblem(secret);
+    case 'github':
+    case 'stripe':
+    case 'slack':
+    case 'hmac':
+    case 'token':
+      return textSecretProblem(secret);
+    default:
+      return senderSecretProblem(scheme, secret);
+  }
 }
 
 const header = (name: string): Place => ({ kind: 'header', name });
 const pointer = (...tokens: string[]): Place => ({ kind: 'pointer', pointer: tokens });
+const fields = (...names: (readonly [string, string])[]): Place => ({ kind: 'fields', fields: names });
 const none: ReadonlyMap<string, string> = new Map();
 
 /** The layout of the contract's body (CONTRACT.md#webhook-body). */
@@ -287,6 +326,43 @@ const layouts: Readonly<Record<SchemeName, SourceLayout>> = {
     dedup: pointer('id'),
   },
   slack: { event: pointer('event', 'type'), events: none, data: ['event'], dedup: pointer('event_id') },
+  shopify: {
+    event: header('x-shopify-topic'),
+    events: none,
+    data: [],
+    // Several subscriptions may share the id of an event.
+    dedup: header('x-shopify-webhook-id'),
+  },
+  gitlab: {
+    event: fields(['object_kind', ''], ['event_name', '']),
+    events: none,
+    data: [],
+    dedup: header('idempotency-key'),
+  },
+  paypal: { event: pointer('event_type'), events: none, data: ['resource'], dedup: pointer('id') },
+  twilio: {
+    event: fields(
+      ['MessageStatus', 'message'],
+      ['SmsStatus', 'message'],
+      ['CallStatus', 'call'],
+      ['EventType', ''],
+    ),
+    events: none,
+    data: [],
+    dedup: header('i-twilio-idempotency-token'),
+    isForm: true,
+  },
+  linear: {
+    event: pointer('type'),
+    events: none,
+    data: [],
+    dedup: header('linear-delivery'),
+    sentAt: ['webhookTimestamp'],
+  },
+  clerk: { event: pointer('type'), events: none, data: ['data'], dedup: header('svix-id') },
+  resend: { event: pointer('type'), events: none, data: ['data'], dedup: header('svix-id') },
+  // Discord sends no id that repetitions share.
+  discord: { event: pointer('event', 'type'), events: none, data: ['event', 'data'], dedup: undefined },
   hmac: contract,
   token: contract,
 };
@@ -340,6 +416,12 @@ const KNOWN = [
   'x-gitlab-webhook-uuid',
   'x-gitlab-instance',
   'idempotency-key',
+  // Linear
+  'linear-delivery',
+  'linear-event',
+  // PayPal
+  'paypal-transmission-id',
+  'paypal-transmission-time',
   // Slack
   'x-slack-request-timestamp',
   'x-slack-retry-num',
@@ -364,68 +446,4 @@ function keptHeadersOf(options: HeaderOptions, { event, dedup }: SourceLayout): 
   if (timestampHeader !== undefined) own.push(timestampHeader);
   if (headerPrefix !== undefined) own.push(`${headerPrefix}-id`, `${headerPrefix}-timestamp`);
   return [...new Set([...own, ...KNOWN])].filter((name) => name !== header && !isSecretHeader(name));
-}
-
-/** The content of a body. */
-interface BodyParts {
-  /** The sender's name of the event. */
-  readonly event: string;
-  readonly data: unknown;
-  readonly id: string;
-}
-
-/**
- * Builds a body in the layout of a source: the data at their location, and event and id if the layout has
- * them in the body. Throws UnsignableError if the data cannot contain those.
- */
-export function buildBody(layout: Omit<SourceLayout, 'events'>, { event, data, id }: BodyParts): Uint8Array {
-  let body = placed({}, layout.data, data);
-  body = inBody(body, layout.event, event);
-  body = inBody(body, layout.dedup, id);
-  return Buffer.from(JSON.stringify(body));
-}
-
-function inBody(body: unknown, place: Place | undefined, text: string): unknown {
-  return place?.kind === 'pointer' ? placed(body, place.pointer, text) : body;
-}
-
-/** The document with a value set at a pointer; missing objects on the path are created. */
-function placed(document: unknown, pointer: JsonPointer, value: unknown): unknown {
-  const [token, ...rest] = pointer;
-  if (token === undefined) return value;
-  if (typeof document !== 'object' || document === null || Array.isArray(document)) {
-    throw new UnsignableError(
-      `the data must be an object, because the sender puts ${JSON.stringify(token)} into it`,
-    );
-  }
-  const members = new Map(Object.entries(document));
-  members.set(token, placed(members.get(token) ?? {}, rest, value));
-  return Object.fromEntries(members);
-}
-
-/** A delivery to send in the form that a source's sender uses. */
-interface UnsignedDelivery extends Pick<Parameters<Signer>[0], 'id' | 'timestamp' | 'body'> {
-  /** The sender's name of the event; already in the body if the layout has it there. */
-  readonly event: string;
-  /** Additional headers, for schemes that sign some; names in lower case. */
-  readonly headers?: Readonly<Record<string, string>>;
-}
-
-/** All headers of a delivery: those that the source reads, and the signature. Throws UnsignableError. */
-export function signDelivery(
-  { event, dedup }: SourceLayout,
-  sign: Signer,
-  delivery: UnsignedDelivery,
-): Readonly<Record<string, string>> {
-  const headers = {
-    'content-type': 'application/json',
-    ...delivery.headers,
-    ...inHeader(event, delivery.event),
-    ...inHeader(dedup, delivery.id),
-  };
-  return { ...headers, ...sign({ ...delivery, headers }) };
-}
-
-function inHeader(place: Place | undefined, value: string): Readonly<Record<string, string>> {
-  return place?.kind === 'header' ? { [place.name]: value } : {};
 }

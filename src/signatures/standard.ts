@@ -168,7 +168,7 @@ function readPrivate(bytes: Buffer): StandardKey | string {
   return { kind: 'pair', publicKey, privateKey };
 }
 
-function publicKeyOf(bytes: Buffer): KeyObject {
+export function publicKeyOf(bytes: Buffer): KeyObject {
   // The header of an Ed25519 key as SubjectPublicKeyInfo (RFC 8410, 4).
   const key = Buffer.concat([Buffer.from('302a300506032b6570032100', 'hex'), bytes]);
   return createPublicKey({ key, format: 'der', type: 'spki' });

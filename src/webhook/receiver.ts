@@ -23,7 +23,7 @@ import { keptHeaders, parseDeliveryBody } from '../inbox/delivery-body.ts';
 import type { Inbox } from '../inbox/inbox.ts';
 import type { Work } from '../inbox/work.ts';
 import type { SchemeName } from '../signatures/config.ts';
-import type { Refusal } from '../signatures/schemes.ts';
+import type { AnyScheme, Refusal } from '../signatures/schemes.ts';
 import { readDelivery, type SourceSettings } from '../signatures/sources.ts';
 
 /** Options of the receiver. */
@@ -72,7 +72,12 @@ export const receiver: FastifyPluginAsync<ReceiverOptions> = async (app, given) 
   addEndpoint(app, 'POST', '', deliveryEndpoint(tokenGuard(secrets), parts, headers));
   for (const source of sources) {
     const bodyLimit = bodyLimitOf(source, given);
-    addEndpoint(app, 'POST', `/${source.name}`, sourceEndpoint(source, { ...parts, bodyLimit }));
+    addEndpoint(
+      app,
+      'POST',
+      `/${source.name}`,
+      sourceEndpoint(source, { ...parts, bodyLimit, isSilent: source.scheme === 'discord' }),
+    );
   }
   // Other paths belong to the application.
   const paths = ['', ...sources.map(({ name }) => `/${name}`)];
@@ -87,6 +92,8 @@ interface ReceiverParts {
   readonly ids: DeliveryIds;
   /** Largest body in bytes. */
   readonly bodyLimit: number;
+  /** Whether deliveries are acknowledged without a body. */
+  readonly isSilent?: boolean;
   /** Returns the trace of a request in its stored form; null without one. */
   traceOf(ctx: Pick<RequestContext, 'headers'>): string | null;
   /** Called with the reason when a request of a source is refused. */
@@ -97,12 +104,13 @@ interface ReceiverParts {
 type Received = Omit<NewDelivery, 'id' | 'receivedAt' | 'jobs' | 'trace'>;
 
 /** The acknowledgement of a delivery, with its id. */
-const accepted = (id: string | undefined): Reply => ({
-  status: 200,
-  type: TEXT_TYPE,
-  body: ACKNOWLEDGED,
+const accepted = (id: string | undefined, isSilent = false): Reply => ({
+  ...(isSilent ? SILENT : { status: 200, type: TEXT_TYPE, body: ACKNOWLEDGED }),
   headers: id === undefined ? undefined : { 'x-delivery-id': id },
 });
+
+/** The acknowledgement that Discord asks for. */
+const SILENT = { status: 204, type: '', body: '' } as const;
 
 /**
  * Stores a delivery and then acknowledges it (CONTRACT.md#webhook-receipt). A duplicate is acknowledged with
@@ -119,8 +127,8 @@ function acceptDelivery(
   const facts = { ...received, id, receivedAt, trace: parts.traceOf(ctx) };
   return parts.work.store(facts, parsed).then((appended) => {
     const { source, dedupKey } = received;
-    if (appended === 'stored' || dedupKey === null) return accepted(id);
-    return whenReady(parts.inbox.idOf(source, dedupKey), accepted);
+    if (appended === 'stored' || dedupKey === null) return accepted(id, parts.isSilent);
+    return whenReady(parts.inbox.idOf(source, dedupKey), (known) => accepted(known, parts.isSilent));
   });
 }
 
@@ -170,6 +178,8 @@ function dedupKeyOf(headers: IncomingHttpHeaders): string | null {
   return typeof key === 'string' && key !== '' ? key : null;
 }
 
+type BodyCheck = Exclude<ReturnType<ReturnType<AnyScheme['verifier']>>, Refusal>;
+
 /**
  * The endpoint of a signed source. It checks the headers before it reads the body, then the signature over
  * the received bytes, and only then parses the body. Throws UnusableSecretError.
@@ -187,30 +197,39 @@ function sourceEndpoint(source: SourceSettings, parts: ReceiverParts): Endpoint 
     });
   };
 
+  const accept = (ctx: RequestContext): Reply | Promise<Reply> => {
+    const { headers, contentType, body } = ctx;
+    const parsed = parseDeliveryBody({ source: name, contentType, body });
+    const read = readDelivery(source, headers, parsed);
+    if (read.kind === 'challenge') {
+      if (read.answer === '') return SILENT;
+      return { status: 200, type: read.isJson === true ? 'application/json' : TEXT_TYPE, body: read.answer };
+    }
+    const { event, senderEvent, dedupKey } = read;
+    const dataPointer = read.pointer === source.data ? usualPointer : formatPointer(read.pointer);
+    const kept = keptHeaders(source.headers, headers);
+    const names = { source: name, event, senderEvent };
+    const received = { ...names, dataPointer, dedupKey, contentType, headers: kept, body };
+    return acceptDelivery(parts, ctx, received, parsed);
+  };
+
   /** The body check of each request whose headers passed. */
-  const checks = new WeakMap<RequestContext, (body: Uint8Array) => Refusal | undefined>();
+  const checks = new WeakMap<RequestContext, BodyCheck>();
 
   return {
     bodyLimit: parts.bodyLimit,
     authorize(ctx) {
-      const step = verifier(ctx.headers, Date.now());
+      const step = verifier(ctx.headers, Date.now(), ctx);
       if (typeof step !== 'function') throw refused(step);
       checks.set(ctx, step);
     },
     handle(ctx) {
-      const { headers, contentType, body } = ctx;
       const check = checks.get(ctx);
-      const refusal = check === undefined ? 'no-signature' : check(body);
-      if (refusal !== undefined) throw refused(refusal);
-      const parsed = parseDeliveryBody({ source: name, contentType, body });
-      const read = readDelivery(source, headers, parsed);
-      if (read.kind === 'challenge') return { status: 200, type: TEXT_TYPE, body: read.answer };
-      const { event, senderEvent, dedupKey } = read;
-      const dataPointer = read.pointer === source.data ? usualPointer : formatPointer(read.pointer);
-      const kept = keptHeaders(source.headers, headers);
-      const names = { source: name, event, senderEvent };
-      const received = { ...names, dataPointer, dedupKey, contentType, headers: kept, body };
-      return acceptDelivery(parts, ctx, received, parsed);
+      const refusal = check === undefined ? 'no-signature' : check(ctx.body);
+      return whenReady(refusal, (found) => {
+        if (found !== undefined) throw refused(found);
+        return accept(ctx);
+      });
     },
   };
 }

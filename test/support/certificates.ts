@@ -2,6 +2,11 @@ import { createSign, generateKeyPairSync, type KeyObject, randomBytes } from 'no
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
+interface KeyPair {
+  readonly publicKey: KeyObject;
+  readonly privateKey: KeyObject;
+}
+
 /** A certificate and its key, in PEM. */
 export interface TestCertificate {
   readonly cert: string;
@@ -34,9 +39,15 @@ function extension(id: string, critical: boolean, value: Uint8Array): Buffer {
   return sequence(oid(id), ...flag, der(0x04, value));
 }
 
-/** Signs a certificate for localhost and 127.0.0.1 by another one; by itself without one, as an authority is. */
-export function makeCertificate(name: string, issuer?: TestCertificate): TestCertificate {
-  const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+/**
+ * Signs a certificate for localhost and 127.0.0.1 by another one; by itself without one, as an authority is. Only
+ * a certificate with an issuer may have a key of another kind.
+ */
+export function makeCertificate(
+  name: string,
+  issuer?: TestCertificate,
+  { publicKey, privateKey }: KeyPair = generateKeyPairSync('ec', { namedCurve: 'P-256' }),
+): TestCertificate {
   const names = sequence(der(0x82, Buffer.from('localhost')), der(0x87, Buffer.from([127, 0, 0, 1])));
   const constraints = issuer === undefined ? sequence(der(0x01, Buffer.from([0xff]))) : sequence();
   const body = sequence(

@@ -1,5 +1,5 @@
 import type { SecretResolver } from '../../src/config/secrets.ts';
-import type { Refusal, RequestHeaders, Scheme } from '../../src/signatures/schemes.ts';
+import type { AnyScheme, Refusal, RequestHeaders } from '../../src/signatures/schemes.ts';
 import { readSources } from '../../src/signatures/sources.ts';
 
 const resolve: SecretResolver = {
@@ -20,12 +20,14 @@ export type Verdict = { readonly ok: true } | { readonly ok: false; readonly rea
 
 /** Checks a whole request at once. `now` is in milliseconds since the epoch. */
 export function verify(
-  verifier: ReturnType<Scheme['verifier']>,
+  verifier: ReturnType<AnyScheme['verifier']>,
   headers: RequestHeaders,
   body: Uint8Array,
   now: number,
+  request?: { readonly target: string; readonly contentType: string | null },
 ): Verdict {
-  const step = verifier(headers, now);
+  const step = verifier(headers, now, request);
   const reason = typeof step === 'function' ? step(body) : step;
+  if (reason instanceof Promise) throw new TypeError('this scheme has to wait');
   return reason === undefined ? { ok: true } : { ok: false, reason };
 }

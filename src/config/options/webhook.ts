@@ -118,7 +118,7 @@ export const webhook = {
   sources: inModule({
     json: true,
     shape: '{ [name]: { scheme, secrets, ... } }',
-    help: 'Signed senders, each at `/webhook/<name>`. `scheme` is standard, github, stripe, slack, hmac or token. Plain data, so also allowed in .json.',
+    help: 'Signed senders, each at `/webhook/<name>`. `scheme` is standard, github, stripe, slack, shopify, gitlab, paypal, twilio, linear, clerk, resend, discord, hmac or token. Plain data, so also allowed in .json.',
   }),
   forward: inModule({
     json: true,

@@ -19,6 +19,8 @@ interface TestSource {
   readonly scheme: string;
   /** A handled event, by the sender's name. */
   readonly event: string;
+  /** Made-up data of usual events, by the sender's names. */
+  readonly samples: readonly { readonly event: string; readonly data: unknown }[];
 }
 
 /** The receiver's answer to a test delivery. */

@@ -58,6 +58,11 @@ export const commands: readonly CommandEntry[] = [
     load: async () => (await import('./send.ts')).send,
   },
   {
+    name: 'listen',
+    summary: 'Follows the deliveries of a service; hands them to a program.',
+    load: async () => (await import('./deliveries/listen.ts')).listen,
+  },
+  {
     name: 'tokens',
     summary: 'Creates, lists and revokes tokens for REST and GraphQL.',
     parts: {

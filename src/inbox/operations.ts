@@ -155,7 +155,7 @@ export function readFilter({ text, name, problems }: QueryTexts<FilterField>, no
 }
 
 /** The parameters of a list of deliveries. */
-export const LIST_FIELDS = [...FILTER_FIELDS, 'limit', 'before'] as const;
+export const LIST_FIELDS = [...FILTER_FIELDS, 'limit', 'before', 'after'] as const;
 
 /** Parses a list's parameters, by default for `limit` deliveries. Errors are added to `problems`. */
 export function readListQuery(
@@ -166,7 +166,12 @@ export function readListQuery(
   const filter = readFilter(texts, now);
   const count = readCount(texts, 'limit', limit, max);
   const before = readCount(texts, 'before', undefined);
-  return { filter, limit: count, ...(before !== undefined && { cursor: { before } }) };
+  // Before the first delivery there is none.
+  const after = texts.text('after') === '0' ? 0 : readCount(texts, 'after', undefined);
+  if (before !== undefined && after !== undefined)
+    texts.problems.push(`${texts.name('before')} and ${texts.name('after')} exclude each other`);
+  const cursor = after !== undefined ? { after } : before !== undefined ? { before } : undefined;
+  return { filter, limit: count, ...(cursor !== undefined && { cursor }) };
 }
 
 /** Parses a whole number from 1 to `max`; returns `fallback` if it is absent. */

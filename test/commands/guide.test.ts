@@ -108,7 +108,8 @@ test('every command of the guide does what it is shown for', async () => {
     env: { ...SECRETS, ...settingsOf(SERVE) },
   });
   await service.ready();
-  const env = { ...SECRETS, PORT: new URL(service.urls.webhook ?? '').port };
+  const portOf = (door: string) => new URL(service.urls[door] ?? '').port;
+  const env = { ...SECRETS, PORT: portOf('webhook'), MANAGEMENT_PORT: portOf('management') };
 
   async function find(query: string): Promise<readonly { readonly id: string }[]> {
     const url = `${service.urls.management}/actuator/deliveries?limit=1&${query}`;
@@ -139,7 +140,7 @@ test('every command of the guide does what it is shown for', async () => {
     // What nothing handled when it came has a handler by then.
     if (command.includes('unhandled')) await writeFile(config, together(`${BROKEN}, order: () => {}`));
     const place = { cwd: folder.path, env, urls: service.urls, names: { '<id>': id } };
-    if (command.includes(' tail')) {
+    if (/ tail| listen/.test(command)) {
       await runShownUntil(shown, place, (said) => said.includes('Waiting for deliveries'));
     } else {
       const { code, stdout, stderr } = await runShown(shown, place);

@@ -97,6 +97,26 @@ test('a list, the newest first, page by page', async () => {
   assert.deepEqual([rest.json.items.map(({ id }: { id: string }) => id), rest.json.next], [['a-0'], null]);
 });
 
+test('a list in the order of arrival, page by page, from before the first', async () => {
+  await using door = await open(['a', 'b', 'signed']);
+  const ids = (json: { items: { id: string }[] }) => json.items.map(({ id }) => id);
+  const first = await door.get('?limit=2&after=0');
+  assert.deepEqual([ids(first.json), first.json.next], [['a-0', 'b-1'], 2]);
+  const rest = await door.get('?limit=2&after=2');
+  assert.deepEqual([ids(rest.json), rest.json.next], [['signed-2'], null]);
+  assert.deepEqual(ids((await door.get('?after=3')).json), []);
+});
+
+test('the whole body as it was received', async () => {
+  await using door = await open(['a']);
+  const reply = await door.app.inject('/actuator/deliveries/a-0?body=raw');
+  assert.equal(reply.headers['content-type'], 'application/octet-stream');
+  assert.equal(reply.body, '{"event":"a","data":{"n":12345678901234567890}}');
+  await using closed = await open(['a'], { showDetails: 'never' });
+  const hidden = await closed.app.inject('/actuator/deliveries/a-0?body=raw');
+  assert.equal(JSON.stringify(hidden.json()).includes('12345'), false);
+});
+
 test('a list is filtered', async () => {
   await using door = await open(['a', 'b', 'signed']);
   await door.settle('a', 'dead');
@@ -123,12 +143,17 @@ test('nonsense is a 400 that says what is wrong', async () => {
   await using door = await open([]);
   for (const [query, message] of [
     ['?statu=dead', 'There is no such parameter; did you mean status?'],
-    ['?x', 'There is no such parameter; there are status, event, source, since, until, text, limit, before'],
+    [
+      '?x',
+      'There is no such parameter; there are status, event, source, since, until, text, limit, before, after',
+    ],
     ['?status=deat', /^status must be one of .*; did you mean dead\?$/],
     ['?since=now', /^since must be an ISO 8601 time/],
     ['?limit=1001', /^limit must be a whole number from 1 to 1000/],
     ['?limit=0&before=-1', /^limit must be .*; before must be/],
     ['?event=a&event=b', 'event is given more than once'],
+    ['?after=1&before=2', 'before and after exclude each other'],
+    ['?after=-1', /^after must be a whole number/],
   ] as const) {
     const { status, json } = await door.get(query);
     assert.equal(status, 400, query);

@@ -13,7 +13,7 @@ import {
   readListQuery,
   summaryJson,
 } from '../../inbox/operations.ts';
-import { jsonReply, jsonTextReply, NO_CONTENT } from '../management-errors.ts';
+import { COMMON_HEADERS, jsonReply, jsonTextReply, NO_CONTENT } from '../management-errors.ts';
 import { maskText } from '../masking.ts';
 import type { ManagementEndpoint } from '../operations.ts';
 import type { DoorOptions } from '../options.ts';
@@ -53,6 +53,11 @@ export function deliveriesEndpoint(
   async function show(ctx: RequestContext): Promise<Reply> {
     const found = await log.find(ctx.param);
     if (found === undefined) throw NO_DELIVERY;
+    if (ctx.query.body === 'raw' && view.shown) {
+      const { body } = found;
+      const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength);
+      return { status: 200, type: 'application/octet-stream', body: bytes, headers: COMMON_HEADERS };
+    }
     // Base64 keeps what JSON would lose: the spelling of numbers, the order of members, white space.
     const raw = ctx.query.body === 'base64';
     return jsonTextReply(ctx, detailJson(found, { ...view, raw }));

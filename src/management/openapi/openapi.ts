@@ -267,16 +267,21 @@ const OWN = pathsOf({
     replies: DONE,
     refusals: ['NOT_FOUND', 'LOG_LEVEL', 'LOGGER', 'DURATION', ...WRITE_REFUSALS],
   }),
-  'GET /deliveries': op('listDeliveries', 'The webhook deliveries, newest first', {
-    reply: { items: [summary], next: 'integer|null: `before` of the next page.' },
-    parameters: {
-      ...FILTERS,
-      status: [FILTERS.status, `one of ${DELIVERY_STATUSES.join(' ')}`],
-      limit: ['Maximum number.', 'integer 1..1000'],
-      before: ['Where the page begins.', 'integer 1..'],
+  'GET /deliveries': op(
+    'listDeliveries',
+    'The webhook deliveries, newest first, or with `after` oldest first',
+    {
+      reply: { items: [summary], next: 'integer|null: `before` or `after` of the next page.' },
+      parameters: {
+        ...FILTERS,
+        status: [FILTERS.status, `one of ${DELIVERY_STATUSES.join(' ')}`],
+        limit: ['Maximum number.', 'integer 1..1000'],
+        before: ['Where the page begins.', 'integer 1..'],
+        after: ['Where the page begins in the order of arrival.', 'integer 0..'],
+      },
+      refusals: ['DELIVERY_QUERY', 'STORE_UNAVAILABLE'],
     },
-    refusals: ['DELIVERY_QUERY', 'STORE_UNAVAILABLE'],
-  }),
+  ),
   'GET /deliveries/{id}': op('readDelivery', 'One delivery with its jobs and body', {
     reply: {
       ...summary,

@@ -13,7 +13,7 @@ import type { Backlog, Inbox } from '../inbox/inbox.ts';
 import type { ConsoleView, TestSender } from '../management/console/console-view.ts';
 import { isExposed } from '../management/guard.ts';
 import { hasRules } from '../relations/relation.ts';
-import { token, UnsignableError } from '../signatures/hmac.ts';
+import { token, UnsignableError, UnusableSecretError } from '../signatures/hmac.ts';
 import { buildBody, signDelivery } from '../signatures/outgoing.ts';
 import { samplesOf } from '../signatures/samples.ts';
 import type { Signer } from '../signatures/schemes.ts';
@@ -300,10 +300,10 @@ function createTestSender({ sources, secrets, receiver }: TestSenderOptions): Te
   function signed(name: string, called: string, data: unknown) {
     const source = sources.find((each) => each.name === name);
     if (source === undefined && name !== '') throw wrong('There is no such source');
-    const { layout, sign: signer } = sign(source);
-    const event = sentName(layout, called);
     const id = randomUUID();
     try {
+      const { layout, sign: signer } = sign(source);
+      const event = sentName(layout, called);
       const sample = source && samplesOf(source.scheme).find((each) => each.event === event);
       const body = buildBody(layout, { event, data, id, sample });
       const timestamp = Math.floor(Date.now() / 1_000);
@@ -312,7 +312,8 @@ function createTestSender({ sources, secrets, receiver }: TestSenderOptions): Te
         headers: signDelivery(layout, signer, { id, event, body, timestamp, headers: sample?.headers ?? {} }),
       };
     } catch (error) {
-      throw error instanceof UnsignableError ? wrong(sentence(error.message)) : error;
+      const isWrong = error instanceof UnsignableError || error instanceof UnusableSecretError;
+      throw isWrong ? wrong(sentence(error.message)) : error;
     }
   }
 

@@ -213,6 +213,15 @@ test('a door with a login, and one that hides bodies', async () => {
   await using listener = startPortico({ cwd: folder.path, args });
   await waitFor('the line', () => listener.stdout.endsWith('unhandled\n'));
 
+  await using closed = await temporaryFolder();
+  const sources = { a: { scheme: 'shopify', secrets: 'x' } };
+  await writeFile(join(closed.path, 'portico.config.json'), JSON.stringify({ webhook: { sources } }));
+  await using signed = startPortico({ cwd: closed.path });
+  await signed.ready();
+  const told = await runCommand(['listen', '--url', signed.urls.management ?? ''], { cwd: folder.path });
+  assert.equal(told.code, 1);
+  assert.match(told.stderr, /answered 403: .*Set MANAGEMENT_USER and MANAGEMENT_PASSWORD/);
+
   await using other = startPortico({
     cwd: folder.path,
     env: { ...ENV, MANAGEMENT_SHOW_DETAILS: 'never', DATABASE_URL: 'sqlite:other.db' },

@@ -27,7 +27,10 @@ const SENDERS = {
   discord: { secrets: `whsk_${Buffer.alloc(32, 5).toString('base64')}` },
 } as const;
 const names = Object.keys(SENDERS) as (keyof typeof SENDERS)[];
-const sources = Object.fromEntries(names.map((name) => [name, { scheme: name, ...SENDERS[name] }]));
+const sources = {
+  ...Object.fromEntries(names.map((name) => [name, { scheme: name, ...SENDERS[name] }])),
+  locked: { scheme: 'discord', secrets: '0'.repeat(63).concat('1') },
+};
 
 describe('samples', () => {
   let folder: TemporaryFolder;
@@ -39,7 +42,8 @@ describe('samples', () => {
     const pem = privateKey.export({ type: 'pkcs8', format: 'pem' });
     await writeFile(join(folder.path, 'paypal.pem'), pem);
     await writeFile(join(folder.path, 'portico.config.json'), JSON.stringify({ webhook: { sources } }));
-    service = startPortico({ cwd: folder.path });
+    const login = { MANAGEMENT_USER: 'ops', MANAGEMENT_PASSWORD: 'right' };
+    service = startPortico({ cwd: folder.path, env: login });
     await service.ready();
     database = await openDatabase(`sqlite:${join(folder.path, 'portico.db')}`);
   });
@@ -80,6 +84,37 @@ describe('samples', () => {
     const own = await send('--source', 'linear', '--event', 'Project', '--data', '{"id":7}');
     assert.equal(own.code, 0);
     assert.doesNotMatch(own.stderr, /no sample/);
+  });
+
+  test('the console gets the samples from the service, and sends them', async () => {
+    const url = `${service.urls.management}/actuator/console/api/test-deliveries`;
+    type Offered = { name: string; samples: { event: string; data: unknown }[] };
+    const authorization = `Basic ${Buffer.from('ops:right').toString('base64')}`;
+    const answered = await fetch(url, { headers: { authorization } });
+    const { sources: offered } = (await answered.json()) as { sources: Offered[] };
+    assert.deepEqual(
+      offered.map(({ name }) => name),
+      ['', ...names, 'locked'],
+    );
+    const headers = { authorization, 'content-type': 'application/json', 'x-portico-console': '1' };
+    const sendBy = async (source: string, { event, data }: { event: string; data: unknown }) => {
+      const body = JSON.stringify({ source, event, data });
+      const reply = await fetch(url, { method: 'POST', headers, body });
+      return [reply.status, (await reply.json()) as { status?: number; message?: string }] as const;
+    };
+    for (const { name, samples } of offered.slice(1, -1)) {
+      const [first] = samples;
+      assert.ok(first, name);
+      const [, answer] = await sendBy(name, first);
+      assert.equal(answer.status, name === 'discord' ? 204 : 200, name);
+      const stored = await newest();
+      assert.deepEqual([stored.source, stored.senderEvent ?? stored.event], [name, first.event]);
+    }
+    const [status, { message }] = await sendBy('locked', { event: 'ENTITLEMENT_CREATE', data: {} });
+    assert.deepEqual(
+      [status, message],
+      [400, 'A secret that can sign is required: a private key that begins with whsk_'],
+    );
   });
 
   test('a form is built from data, and refuses what it cannot hold', async () => {

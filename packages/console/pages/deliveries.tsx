@@ -329,6 +329,7 @@ interface Source {
   readonly name: string;
   readonly scheme: string;
   readonly event: string;
+  readonly samples: readonly { readonly event: string; readonly data: unknown }[];
 }
 
 interface Answer {
@@ -338,27 +339,31 @@ interface Answer {
   readonly took: number;
 }
 
-const EXAMPLE = JSON.stringify({ test: true, amount: 12.5 }, null, 2);
+const EXAMPLE = { test: true, amount: 12.5 };
 
 /** Sends a delivery to this service, signed as its sender would. */
 function SendTest({ onClose, onSent }: { onClose: () => void; onSent: () => void }) {
   const { value } = useData<{ readonly sources: readonly Source[] }>('test-deliveries');
   const [name, setName] = useState('');
   const [event, setEvent] = useState<string>();
-  const [data, setData] = useState(EXAMPLE);
+  const [data, setData] = useState<string>();
   const [answer, setAnswer] = useState<Answer>();
   const [problem, setProblem] = useState('');
   const [isSending, setSending] = useState(false);
   const sources = value?.sources ?? [];
   const source = sources.find((each) => each.name === name);
+  const samples = source?.samples ?? [];
   const shownEvent = event ?? source?.event ?? '';
+  const sample = samples.find((each) => each.event === shownEvent);
+  // Edited data stays until another source or sample is picked.
+  const shownData = data ?? JSON.stringify(sample?.data ?? EXAMPLE, null, 2);
 
   async function send(): Promise<void> {
     setProblem('');
     setAnswer(undefined);
     let parsed: unknown;
     try {
-      parsed = JSON.parse(data);
+      parsed = JSON.parse(shownData);
     } catch (error) {
       setProblem(`The data is not valid JSON: ${(error as Error).message}`);
       return;
@@ -394,8 +399,23 @@ function SendTest({ onClose, onSent }: { onClose: () => void; onSent: () => void
         onPick={(picked) => {
           setName(picked);
           setEvent(undefined);
+          setData(undefined);
         }}
       />
+      {samples.length > 0 && (
+        <Choice
+          label="Sample"
+          options={[
+            ...samples.map((each) => [each.event, each.event] as const),
+            ...(sample === undefined ? [[shownEvent, 'None'] as const] : []),
+          ]}
+          value={shownEvent}
+          onPick={(picked) => {
+            setEvent(picked);
+            setData(undefined);
+          }}
+        />
+      )}
       <label className="field">
         <span>Event, by the sender's name</span>
         <input
@@ -407,7 +427,7 @@ function SendTest({ onClose, onSent }: { onClose: () => void; onSent: () => void
       <label className="field">
         <span>Data, as JSON</span>
         <textarea
-          value={data}
+          value={shownData}
           spellCheck={false}
           onChange={({ currentTarget }) => setData(currentTarget.value)}
         />

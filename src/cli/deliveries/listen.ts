@@ -185,7 +185,7 @@ async function serviceOf(args: CommandArguments, signal: AbortSignal): Promise<S
       if (status === 404) return undefined;
       const problem = `${url.href} answered ${status}`;
       if (status >= 500 || status === 429) throw new UnreachableError(problem);
-      throw new RefusedError(`${problem}${HINTS.get(status) ?? ''}`);
+      throw new RefusedError(`${problem}${HINTS.get(status) ?? messageOf(body)}`);
     } catch (error) {
       if (error instanceof UnreachableError || error instanceof RefusedError) throw error;
       throw new UnreachableError(`${url.href} gave no answer: ${describeError(error)}`, { cause: error });
@@ -238,10 +238,19 @@ async function serviceOf(args: CommandArguments, signal: AbortSignal): Promise<S
 /** The console's own endpoints, below the management door's. */
 const CONSOLE = '/console/api';
 
-const HINTS: ReadonlyMap<number, string> = new Map([
-  [401, '; give --user and --password-file'],
-  [403, '; this user may not read deliveries'],
-]);
+const HINTS: ReadonlyMap<number, string> = new Map([[401, '; give --user and --password-file']]);
+
+/** The message of a refusal, to follow its status; empty without one. */
+function messageOf(body: Buffer): string {
+  try {
+    const refusal: unknown = JSON.parse(body.toString());
+    return isRecord(refusal) && typeof refusal.message === 'string'
+      ? `: ${refusal.message.slice(0, 500)}`
+      : '';
+  } catch {
+    return '';
+  }
+}
 
 /** The whole body of a reply. Rejects if it is longer than `MAX_REPLY`. */
 async function bytesOf(response: IncomingMessage): Promise<Buffer> {

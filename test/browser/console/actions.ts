@@ -100,13 +100,21 @@ export function actionsSuite(stage: Stage): void {
       await dialog.getByText('Answered 200').waitFor();
       await dialog.getByLabel('Source').selectOption('');
     }
-    await dialog.getByLabel('Data, as JSON').fill('{');
+    await dialog.getByLabel('Source').selectOption('stripe');
+    await dialog.getByRole('combobox', { name: /^Sample/ }).selectOption('checkout.session.completed');
+    const data = dialog.getByLabel('Data, as JSON');
+    assert.match(await data.inputValue(), /"object": "checkout\.session"/);
+    await dialog.getByRole('button', { name: 'Send', exact: true }).click();
+    await dialog.getByText('Answered 200').waitFor();
+    await data.fill('{');
     await dialog.getByRole('button', { name: 'Send', exact: true }).click();
     await dialog.getByText('The data is not valid JSON').waitFor();
     await page.keyboard.press('Escape');
     await dialog.waitFor({ state: 'detached' });
     await goTo(page, 'deliveries?source=github');
     await rows(page, 'github').first().waitFor();
+    await goTo(page, 'deliveries?event=checkout.session.completed');
+    await rows(page, 'stripe').first().waitFor();
     assert.deepEqual(troubles.splice(0), []);
   });
 

@@ -102,6 +102,9 @@ function receive(source: SourceSettings): ApiOperation {
         description: `${STORED[200]?.description} A challenge gets the answer that its sender expects.`,
         content: { [TEXT_TYPE]: text() },
       },
+      ...(scheme === 'discord' && {
+        204: { description: 'The delivery is stored, or was a ping.', headers: STORED[200]?.headers ?? {} },
+      }),
     },
     refusals: ['REFUSED', 'MALFORMED_FORM', ...BODY],
   };

@@ -77,6 +77,8 @@ const MOST_WORDS: Readonly<Record<string, number>> = {
   'docs/SCALING.md': 2_450,
   'docs/SECURITY.md': 2_300,
   'docs/TLS.md': 400,
+  'docs/README.md': 240,
+  'docs/TUTORIAL.md': 1_000,
   'docs/TOUR.md': 1_250,
   'docs/WEBHOOKS.md': 1_330,
   'docs/contributing/GLOSSARY.md': 350,

@@ -65,7 +65,8 @@ export async function* follow(
           isOpen = true;
           await onOpen?.();
         }
-        if (event.data === undefined) continue;
+        // After "gone" the next connection is refused with the code.
+        if (event.data === undefined || event.name === 'gone') continue;
         const change = changeOf(event, last ?? '', event.data);
         if (types === undefined || types.includes(change.type)) yield change;
       }

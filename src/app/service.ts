@@ -15,7 +15,7 @@ import { hasRules, type Relation, servesRelations, USERS } from '../relations/re
 import { backupFileOf } from '../sql/backup/backup.ts';
 import { ScheduledBackups } from '../sql/backup/scheduled.ts';
 import type { Database, Replica } from '../sql/database.ts';
-import { addWalGauge, databaseMeters, openDatabase } from '../sql/open.ts';
+import { addFeedCounters, addWalGauge, databaseMeters, openDatabase } from '../sql/open.ts';
 import { Readiness } from '../telemetry/health.ts';
 import { openLog } from '../telemetry/log.ts';
 import { Loggers, LogTail } from '../telemetry/loggers.ts';
@@ -124,7 +124,10 @@ export async function createService(given: Config, { logStream }: ServiceOptions
   if (config.notes.length > 0)
     log.warn({ tables: config.notes }, 'the database has tables or columns that are not served');
   const database = opened && (tracing?.database(opened, settings['database.url']) ?? opened);
-  if (opened !== undefined) addWalGauge(metrics, opened);
+  if (opened !== undefined) {
+    addWalGauge(metrics, opened);
+    addFeedCounters(metrics, { users: opened.userFeed, relations: relations?.changes });
+  }
   addDiskMetrics(metrics, dataFolder(settings['database.url'], database !== undefined));
   const backups = database && scheduledBackups(settings, { loggers, metrics });
   if (backups !== undefined) opening.use(backups);

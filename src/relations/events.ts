@@ -93,12 +93,12 @@ export interface UserFeed {
 }
 
 /** Maximum number of events per read; fewer if they are large. */
-const PAGE = 200;
+const PAGE = 1_000;
 /**
  * Number of events kept in memory for all followers, and their size in characters; a follower that is further
  * behind reads the log.
  */
-const MAX_RECENT = { events: 1_000, size: 4 * 1024 * 1024 } as const;
+const MAX_RECENT = { events: 5_000, size: 4 * 1024 * 1024 } as const;
 /** About how many characters of JSON a follower and a poll read at once; one event may be larger. */
 const READ_SIZE = 256 * 1024;
 /** Time between two polls without a wake-up, in milliseconds. */
@@ -129,6 +129,7 @@ export class EventFeed<E extends ChangeEvent> implements Disposable {
   #next: Promise<EventPosition> | undefined;
   #soon: NodeJS.Timeout | undefined;
   #interval: NodeJS.Timeout | undefined;
+  #passed = 0;
 
   /** `pause`: minimum time between two polls, however often `wake` is called, in milliseconds. */
   constructor(log: EventLog<E>, pause: number) {
@@ -139,6 +140,11 @@ export class EventFeed<E extends ChangeEvent> implements Disposable {
   /** The current number of followers. */
   get followers(): number {
     return this.#followers.size;
+  }
+
+  /** How many followers have ended because their next events were removed before they were read. */
+  get passed(): number {
+    return this.#passed;
   }
 
   /**
@@ -185,7 +191,10 @@ export class EventFeed<E extends ChangeEvent> implements Disposable {
     },
     read: async (after) => {
       const page = await this.#read(after);
-      if (page === undefined) throw new EventsGoneError();
+      if (page === undefined) {
+        this.#passed++;
+        throw new EventsGoneError();
+      }
       return page.events;
     },
     leave: (follower) => {

@@ -61,7 +61,7 @@ export function changeStreams({ maxStreams, policy, cors }: ChangeStreamOptions)
       throw error instanceof EventsGoneError ? new HttpProblem(410, error.code, error.message) : error;
     });
     const sent = choose === undefined ? events : chosen(events, choose);
-    return eventReply(streamOf(events.start, whileValid(sent, policy, ctx), nameOf), HEADERS);
+    return eventReply(streamOf(events.start, whileValid(toldGone(sent), policy, ctx), nameOf), HEADERS);
   };
 }
 
@@ -118,6 +118,43 @@ function chosen<E extends ChangeEvent>(
   };
 }
 
+/** The last event of a stream whose next events were removed: a client that resumes gets the same code with 410. */
+interface Gone {
+  readonly code: string;
+  readonly message: string;
+}
+
+/** What a stream sends: events, places without data, and why it ends. */
+type Sent<E> = E | EventPosition | Gone;
+
+/** The events, and a last one if the next ones were removed. */
+function toldGone<E extends ChangeEvent>(
+  events: AsyncIterableIterator<readonly Sent<E>[], undefined>,
+): AsyncIterableIterator<readonly Sent<E>[], undefined> {
+  let hasEnded = false;
+  return {
+    async next() {
+      if (hasEnded) return { value: undefined, done: true };
+      try {
+        return await events.next();
+      } catch (error) {
+        if (!(error instanceof EventsGoneError)) throw error;
+        hasEnded = true;
+        const { code, message } = error;
+        await events.return?.();
+        return { value: [{ code, message }], done: false };
+      }
+    },
+    async return() {
+      await events.return?.();
+      return { value: undefined, done: true };
+    },
+    [Symbol.asyncIterator]() {
+      return this;
+    },
+  };
+}
+
 const HEADERS = { vary: 'accept' };
 
 function tooManyStreams(followed: string): HttpProblem {
@@ -132,13 +169,15 @@ function tooManyStreams(followed: string): HttpProblem {
  */
 function streamOf<E extends ChangeEvent>(
   start: EventPosition,
-  events: AsyncIterable<readonly (E | EventPosition)[]>,
+  events: AsyncIterable<readonly Sent<E>[]>,
   nameOf: (event: E) => string,
 ): EventStream {
-  const textOf = (event: E | EventPosition) =>
-    'json' in event
+  const textOf = (event: Sent<E>) => {
+    if ('code' in event) return `event: gone\ndata: ${JSON.stringify(event)}\n\n`;
+    return 'json' in event
       ? `event: ${nameOf(event)}\nid: ${idOf(event)}\ndata: ${event.json}\n\n`
       : `id: ${idOf(event)}\n\n`;
+  };
   return new EventStream(events, {
     waits: true,
     begin: `retry: ${RETRY}\nid: ${idOf(start)}\n\n`,

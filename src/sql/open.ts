@@ -84,6 +84,18 @@ export function databaseMeters(metrics: Metrics): DatabaseObserver {
   };
 }
 
+/** Declares the counter of followers that did not read their events before these were removed. */
+export function addFeedCounters(
+  metrics: Metrics,
+  feeds: Readonly<Record<string, { readonly passed: number } | undefined>>,
+): void {
+  const description =
+    'Followers of changes that ended because their next events were removed before they were read';
+  for (const [feed, events] of Object.entries(feeds))
+    if (events !== undefined)
+      metrics.counter('changes.passed', { description, tags: { feed } }, () => events.passed);
+}
+
 /** Declares the gauge of the WAL size, on engines where the process has its own WAL. */
 export function addWalGauge(metrics: Metrics, { walBytes }: Pick<Database, 'walBytes'>): void {
   if (walBytes === undefined) return;

@@ -31,6 +31,23 @@ const changesOff = relation('notes', {
 
 for (const [engine, open] of Object.entries(relationDoors)) {
   describe(`changes of relations on ${engine}`, () => {
+    test('a follower whose next events were removed is told so before its stream ends', async () => {
+      await using door = await open(LIBRARY);
+      await using stream = await followed(door, '/authors');
+      await door.send('POST', '/authors', { name: 'a' });
+      const [{ id } = { id: '' }] = await next(stream, 1);
+      await door.run('DELETE FROM relation_events');
+      await door.send('POST', '/authors', { name: 'b' });
+      const [gone] = await next(stream, 1);
+      assert.deepEqual([gone?.name, gone?.id, gone?.data.code], ['gone', '', 'EVENTS_GONE']);
+      const rest = [];
+      for (let sent = await stream.next(); sent !== undefined; sent = await stream.next())
+        rest.push(sent.data);
+      assert.deepEqual(new Set(rest), new Set(['']));
+      const again = await door.get('/authors', { accept: 'text/event-stream', 'last-event-id': id });
+      assert.equal(again.status, 410);
+    });
+
     test('each write is an event with the row as the list shows it, in order over all relations', async () => {
       await using door = await open(LIBRARY);
       await using stream = await followed(door, '/_changes?relation=authors,books,loans');

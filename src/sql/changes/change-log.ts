@@ -64,6 +64,7 @@ export function sqliteChanges(relations: Relations) {
 export function postgresChanges(relations: Relations) {
   return {
     ...EVENT_TABLES,
+    stored: 'relation, type, at, "row"',
     columns: 'relation, type, "row"',
     size: 'octet_length("row")',
     eventOf: (position: EventPosition, [relation, type, row]: readonly unknown[]) =>

@@ -4,7 +4,7 @@ import type { Row, Steps } from '../postgres-pool/connection.ts';
 import { type Server, writeFailure } from '../postgres-pool/server.ts';
 
 /** Maximum number of events that get their positions in one transaction. */
-const BATCH = 1_000;
+const BATCH = 2_000;
 
 /** Where a log of events is, as the names of tables. */
 interface EventTables {
@@ -16,6 +16,8 @@ interface EventTables {
 }
 
 interface EventLogOptions<E extends ChangeEvent> extends EventTables {
+  /** The columns of an event besides its number and position. */
+  readonly stored: string;
   /** The expressions that read an event besides its position and time. */
   readonly columns: string;
   /** The size of an event in bytes, if a few may be large. */
@@ -28,9 +30,10 @@ function statementsOf({
   events,
   feed,
   relay,
+  stored,
   columns,
   size,
-}: EventTables & Pick<EventLogOptions<never>, 'columns' | 'size'>) {
+}: EventTables & Pick<EventLogOptions<never>, 'stored' | 'columns' | 'size'>) {
   const named = (name: string, text: string) => ({ name: `${events}-${name}`, text });
   const areWaiting = `EXISTS (SELECT FROM ${events} WHERE position IS NULL)`;
   const next = `${events} WHERE position >= $1 ORDER BY position LIMIT $2`;
@@ -55,16 +58,18 @@ function statementsOf({
       ORDER BY position`,
     ),
     lock: named('lock', `SELECT last FROM ${feed} FOR UPDATE`),
-    // Must follow the lock, so that it sees all changes made under it.
+    // Must follow the lock, so that it sees all changes made under it. Moves the rows instead of updating them by a
+    // join, which with old statistics compares each with all that wait.
     place: named(
       'place',
       `
-      WITH waiting AS (SELECT seq FROM ${events} WHERE position IS NULL ORDER BY seq LIMIT ${BATCH}),
-      placed AS (SELECT seq, (SELECT last FROM ${feed}) + row_number() OVER (ORDER BY seq) AS position FROM waiting),
-      stored AS (
-        UPDATE ${events} SET position = placed.position FROM placed
-        WHERE ${events}.seq = placed.seq AND ${events}.position IS NULL)
-      UPDATE ${feed} SET last = last + n FROM (SELECT count(*) AS n FROM placed) AS all_placed WHERE n > 0 RETURNING n`,
+      WITH first AS (SELECT seq FROM ${events} WHERE position IS NULL ORDER BY seq LIMIT ${BATCH}),
+      waiting AS (
+        DELETE FROM ${events} WHERE position IS NULL AND seq <= (SELECT max(seq) FROM first) RETURNING seq, ${stored}),
+      placed AS (
+        INSERT INTO ${events} (seq, position, ${stored}) OVERRIDING SYSTEM VALUE
+        SELECT seq, (SELECT last FROM ${feed}) + row_number() OVER (ORDER BY seq), ${stored} FROM waiting)
+      UPDATE ${feed} SET last = last + n FROM (SELECT count(*) AS n FROM waiting) AS all_placed WHERE n > 0 RETURNING n`,
     ),
     // Removes the oldest events with a position, so that at most $1 stay, counting those without one, and none
     // from before $2.
@@ -174,6 +179,7 @@ export function userEventLog(server: Server): EventLog<UserEvent> {
     events: 'user_events',
     feed: 'user_feed',
     relay: 'user_relay',
+    stored: 'type, at, user_id, name, email',
     columns: `type,
       '{"id":' || user_id || ',"name":' || to_json(name)::text || ',"email":' || to_json(email)::text || '}'`,
     eventOf: (position, [type, json]) => ({

@@ -9,6 +9,7 @@ import { Log } from './pages/log.tsx';
 import { Loggers } from './pages/loggers.tsx';
 import { Metrics } from './pages/metrics.tsx';
 import { Overview } from './pages/overview.tsx';
+import { Relations } from './pages/relations/relations.tsx';
 import { Requests } from './pages/requests.tsx';
 import { Rules } from './pages/rules.tsx';
 import { Threads } from './pages/threads.tsx';
@@ -204,6 +205,7 @@ const PAGES: readonly PageEntry[] = [
   { id: 'overview', title: 'Overview', icon: 'overview', View: Overview },
   { id: 'deliveries', title: 'Deliveries', icon: 'deliveries', needs: 'deliveries', View: Deliveries },
   { id: 'users', title: 'Users', icon: 'users', needs: 'users', View: Users },
+  { id: 'relations', title: 'Relations', icon: 'relations', needs: 'relations', View: Relations },
   { id: 'rules', title: 'Rules', icon: 'lock', needs: 'rules', View: Rules },
   { id: 'requests', title: 'Requests', icon: 'requests', needs: 'requests', View: Requests },
   { id: 'loggers', title: 'Loggers', icon: 'loggers', needs: 'loggers', View: Loggers },

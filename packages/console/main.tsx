@@ -1,6 +1,7 @@
 import './style/base.css';
 import './style/parts.css';
 import './style/pages.css';
+import './style/relations.css';
 import { createRoot } from 'react-dom/client';
 import { App } from './app.tsx';
 

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { monitorEventLoopDelay, performance } from 'node:perf_hooks';
 import { HttpProblem } from '@portico/transport';
-import type { Door } from '../config/options/options.ts';
+import { type Door, settingsOf } from '../config/options/options.ts';
 import { socketPathOf } from '../core/addresses.ts';
 import { describeError } from '../core/errors.ts';
 import { valueAt } from '../core/json.ts';
@@ -18,13 +18,13 @@ import { buildBody, signDelivery } from '../signatures/outgoing.ts';
 import { samplesOf } from '../signatures/samples.ts';
 import type { Signer } from '../signatures/schemes.ts';
 import { defaultLayout, type SourceLayout, type SourceSettings } from '../signatures/sources.ts';
-import { parseDatabaseUrl } from '../sql/database.ts';
+import { type Database, parseDatabaseUrl } from '../sql/database.ts';
 import { History, type Series } from '../telemetry/history.ts';
 import type { Statistic } from '../telemetry/meters.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import type { RequestStats } from '../telemetry/request-stats.ts';
 import type { AppContext } from './context.ts';
-import { accessOf, closedInConsole, includeList } from './door-security.ts';
+import { accessOf, closedInConsole, includeList, ruledInConsole } from './door-security.ts';
 import type { Config } from './load-config.ts';
 import { webhookSettings } from './webhook-door.ts';
 
@@ -58,6 +58,7 @@ export function consoleView(
     doors: () => consoleDoors(context),
     database: database && ENGINES[parseDatabaseUrl(settings['database.url'])?.engine ?? 'sqlite'],
     users: database?.users,
+    relations: database && consoleRelations(context, database),
     ruled: config.relations.some(hasRules) ? config.relations : undefined,
     processes: database?.processes?.bind(database),
     sender:
@@ -67,6 +68,31 @@ export function consoleView(
         secrets,
         receiver: (path) => receiverOf(context, path),
       }),
+  };
+}
+
+/** The relations, with the bounds that REST has; undefined without any. */
+function consoleRelations(
+  { config, relations, relationFeed }: AppContext,
+  { users }: Database,
+): ConsoleView['relations'] {
+  if (relations.size === 0) return undefined;
+  const { maxImportBytes, maxStreams } = settingsOf(config.settings, 'rest');
+  const stores = [...relations.values(), ...(users.rows === undefined ? [] : [users.rows])];
+  return {
+    all: stores.map(({ relation }) => relation),
+    closed: ruledInConsole(config),
+    areFollowed: relationFeed !== undefined,
+    rows: async (scope) => {
+      const { everyRow } = await import('../rest/relations/row-routes.ts');
+      await scope.register(everyRow, {
+        users,
+        stores: relations,
+        feed: relationFeed,
+        maxImportBytes,
+        maxStreams,
+      });
+    },
   };
 }
 

@@ -5,6 +5,7 @@ import { type Door, type OptionKey, optionKeys, optionOf, type Settings } from '
 import { isLoopback, socketPathOf } from '../core/addresses.ts';
 import { shellWord } from '../core/text.ts';
 import type { AccessRules } from '../management/masking.ts';
+import { hasRules } from '../relations/relation.ts';
 import { backupsIn } from '../sql/backup/backup.ts';
 import { databaseAt, serverUrls } from '../sql/database.ts';
 import { exposedFiles } from '../sql/sqlite/connection.ts';
@@ -50,6 +51,12 @@ export function closedInConsole(config: Config): string | undefined {
   const asks = settings['api.required'] !== 'none' || signed || asksForCredentials('webhook', config);
   if (!asks) return undefined;
   return `The console shows no users and deliveries: other doors ask for credentials and this one does not. Set ${securedBy('management')} to open them`;
+}
+
+/** Why the console does not show rows that rules keep from some callers; undefined if it shows them. */
+export function ruledInConsole(config: Config): string | undefined {
+  if (!config.relations.some(hasRules) || asksForCredentials('management', config)) return undefined;
+  return `The console shows no rows: rules say who may read them, and this door asks for no credentials. Set ${securedBy('management')} to open them`;
 }
 
 /** The options that secure a door. */

@@ -1,4 +1,5 @@
 import { HttpProblem, type RequestContext } from '@portico/transport';
+import type { FastifyRequest } from 'fastify';
 import { ANONYMOUS, type Audit, type AuditData, type AuditEvent, type AuditStore } from '../access/audit.ts';
 import { parseBasicAuth } from '../access/basic.ts';
 import { jsonReply } from './management-errors.ts';
@@ -90,6 +91,18 @@ const READS: Readonly<Record<string, Describe>> = {
   heapdump: () => ({ type: 'HEAP_DUMPED' }),
   cpuprofile: () => ({ type: 'CPU_PROFILED' }),
 };
+
+/** The event of a successful write below a prefix, for paths that are not `Routes`. */
+export function auditedRequest(request: FastifyRequest, endpoint: string, prefix: string) {
+  const { method, url, headers, ip, id } = request;
+  const [path = ''] = url.slice(prefix.length + 1).split('?', 1);
+  return {
+    principal: parseBasicAuth(headers.authorization)?.user ?? ANONYMOUS,
+    type: 'ENDPOINT_WRITTEN',
+    data: { door: 'management', endpoint, method, param: path, client: ip ?? '', request: id },
+    isAction: true,
+  };
+}
 
 /** The routes of an endpoint, which record each operation in the audit log once it has succeeded. */
 export function auditedRoutes(routes: Routes, endpoint: string, audit: Audit | undefined): Routes {

@@ -1,11 +1,4 @@
-import {
-  addEndpoint,
-  addEndpoints,
-  addFields,
-  BodyBudget,
-  readRawBodies,
-  sendProblem,
-} from '@portico/transport';
+import { addEndpoint, addFields, BodyBudget, readRawBodies, sendProblem } from '@portico/transport';
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import { addPreflights, type CorsOptions, corsPolicy } from '../access/cors.ts';
 import { pluginPolicy } from '../access/guarded.ts';
@@ -143,8 +136,8 @@ export const rest: FastifyPluginAsync<RestOptions> = async (
   }
 
   if (served.size > 0) {
-    const [{ relationEndpoints }, { RelationChanges }, { batchEndpoint }] = await Promise.all([
-      import('./relations.ts'),
+    const [{ addRowRoutes }, { RelationChanges }, { batchEndpoint }] = await Promise.all([
+      import('./relations/row-routes.ts'),
       import('./relations/relation-changes.ts'),
       import('./relations/batch.ts'),
     ]);
@@ -167,18 +160,7 @@ export const rest: FastifyPluginAsync<RestOptions> = async (
     for (const slash of ['', '/']) addEndpoint(app, 'POST', `/${BATCH}${slash}`, batch);
     const { all } = options.changes;
     for (const slash of ['', '/']) addEndpoint(app, 'GET', `/${CHANGES_PATH}${slash}`, all, { fast: false });
-    const endpoints = [...served].map(([name, store]) => [name, relationEndpoints(store, options)] as const);
-    const each = (which: keyof ReturnType<typeof relationEndpoints>) =>
-      new Map(endpoints.map(([name, own]) => [name, own[which]]));
-    for (const slash of ['', '/']) {
-      addEndpoints(app, 'GET', each('list'), slash);
-      addEndpoints(app, 'POST', each('create'), slash);
-      addEndpoints(app, 'DELETE', each('removeAll'), slash);
-      addEndpoints(app, 'GET', each('read'), `/:key${slash}`);
-      addEndpoints(app, 'PATCH', each('change'), `/:key${slash}`);
-      addEndpoints(app, 'PUT', each('put'), `/:key${slash}`);
-      addEndpoints(app, 'DELETE', each('remove'), `/:key${slash}`);
-    }
+    addRowRoutes(app, options);
   }
 
   function notFound(request: FastifyRequest, reply: FastifyReply): FastifyReply {

@@ -25,17 +25,22 @@ export function act<T = void>(method: 'POST' | 'DELETE', path: string, body?: un
   return ask<T>(path, { method, headers, body: JSON.stringify(body) });
 }
 
-async function ask<T>(path: string, init: RequestInit): Promise<T> {
-  let response: Response;
+/** Sends a request, whatever its answer is. Throws ApiError if there is none. */
+export async function send(path: string, init: RequestInit = {}): Promise<Response> {
   const headers = { accept: 'application/json', ...init.headers };
   try {
-    response = await fetch(API + path, { cache: 'no-store', ...init, headers });
+    const response = await fetch(API + path, { cache: 'no-store', ...init, headers });
+    noteAnswer(true);
+    return response;
   } catch (error) {
     if (init.signal?.aborted) throw error;
     noteAnswer(false);
     throw new ApiError(0, 'The service does not answer');
   }
-  noteAnswer(true);
+}
+
+async function ask<T>(path: string, init: RequestInit): Promise<T> {
+  const response = await send(path, init);
   const text = await response.text();
   // An unhealthy service reports health with status 503 and the usual body.
   const isHealth = path.startsWith('health') && response.status === 503;
@@ -87,13 +92,29 @@ export function watchConnection(watcher: (connection: Connection) => void): () =
 
 /** Receives the events of topics (`a,b`) while the tab is visible, and resumes after an interruption. */
 export function useLive(topics: string, handlers: LiveHandlers, after = ''): void {
+  useStream(`live?topics=${topics}&after=`, handlers, after);
+}
+
+/**
+ * Receives the events of a stream while the tab is visible, and resumes after an interruption. Its path ends with the
+ * position after which it begins; undefined for no stream. `onGap` is called if it cannot be resumed and begins anew.
+ */
+export function useStream(
+  path: string | undefined,
+  handlers: LiveHandlers,
+  after = '',
+  onGap?: () => void,
+): void {
   const current = useRef(handlers);
   current.current = handlers;
+  const gap = useRef(onGap);
+  gap.current = onGap;
   // The names never change while a page is open.
   const names = Object.keys(handlers).join();
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: `after` is only the initial position.
   useEffect(() => {
+    if (path === undefined) return;
     let source: EventSource | undefined;
     let timer: ReturnType<typeof setTimeout> | undefined;
     let position = after;
@@ -107,12 +128,17 @@ export function useLive(topics: string, handlers: LiveHandlers, after = ''): voi
       close();
       if (document.hidden) return tell('resting');
       tell(connection === 'lost' ? 'lost' : 'connecting');
-      const opened = new EventSource(`${API}live?topics=${topics}&after=${position}`);
+      const opened = new EventSource(API + path + position);
       source = opened;
       opened.onopen = () => tell('live');
       opened.onerror = () => {
         tell('lost');
-        if (opened.readyState === EventSource.CLOSED) timer = setTimeout(open, RETRY);
+        if (opened.readyState !== EventSource.CLOSED) return;
+        if (position !== '' && gap.current !== undefined) {
+          position = '';
+          gap.current();
+        }
+        timer = setTimeout(open, RETRY);
       };
       for (const name of names.split(',')) {
         opened.addEventListener(name, (event) => {
@@ -130,5 +156,5 @@ export function useLive(topics: string, handlers: LiveHandlers, after = ''): voi
       streams--;
       close();
     };
-  }, [topics, names]);
+  }, [path, names]);
 }

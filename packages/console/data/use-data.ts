@@ -15,17 +15,21 @@ const MIN_INTERVAL = 2_000;
 const TOLERANCE = 50;
 
 /** Reads an endpoint, repeatedly while the tab is visible. A failure keeps the last value. */
-export function useData<T>(path: string | undefined, every?: number): Data<T> {
+export function useData<T>(
+  path: string | undefined,
+  every?: number,
+  readFrom: (path: string, signal: AbortSignal) => Promise<T> = read,
+): Data<T> {
   const [state, setState] = useState<{ path?: string | undefined; value?: T; error?: ApiError }>({});
   const [round, setRound] = useState(0);
   const last = useRef(0);
 
-  // biome-ignore lint/correctness/useExhaustiveDependencies: a new round reads again.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a new round reads again, and the reader never changes.
   useEffect(() => {
     if (path === undefined) return;
     const abort = new AbortController();
     last.current = Date.now();
-    read<T>(path, abort.signal).then(
+    readFrom(path, abort.signal).then(
       (value) => setState({ path, value }),
       (error) => {
         if (abort.signal.aborted) return;

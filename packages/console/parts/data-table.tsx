@@ -23,6 +23,7 @@ export function DataTable<T>({
   rows,
   keyOf,
   rowClass,
+  areCards = false,
   sort,
   onSort,
 }: {
@@ -32,6 +33,8 @@ export function DataTable<T>({
   rows: readonly T[];
   keyOf: (row: T) => string | number;
   rowClass?: (row: T) => string;
+  /** Whether each row is a card on a narrow screen, where its cells have their titles beside them. */
+  areCards?: boolean;
   /** The current order: a field, or `-` and a field for descending. */
   sort?: string;
   onSort?: (sort: string) => void;
@@ -39,7 +42,7 @@ export function DataTable<T>({
   const shown = columns.filter((column) => column !== false);
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: the keyboard must reach what scrolls.
-    <section className="table" aria-label={label} tabIndex={0}>
+    <section className={areCards ? 'table cards' : 'table'} aria-label={label} tabIndex={0}>
       <table>
         <thead>
           <tr>
@@ -57,7 +60,7 @@ export function DataTable<T>({
                     {cell(row)}
                   </th>
                 ) : (
-                  <td key={title} className={className}>
+                  <td key={title} className={className} data-title={areCards ? title : undefined}>
                     {cell(row)}
                   </td>
                 ),

@@ -3,6 +3,7 @@ const PATHS = {
   deliveries: 'M3 10h4l2 3h2l2-3h4M3 10l2.5-6h9l2.5 6v6H3z',
   users:
     'M7.5 9a3 3 0 1 0 0-6 3 3 0 0 0 0 6zM2 17c0-3 2.5-5 5.5-5s5.500 2 5.500 5M13 3.500a3 3 0 0 1 0 5.500M14.500 12.300c2 .6 3.500 2.400 3.500 4.700',
+  relations: 'M3 4h14v12H3zM3 8h14M8 8v8M3 12h14',
   requests: 'M3 7h13m-4-4 4 4-4 4M17 14H4m4-3-4 3 4 4',
   loggers: 'M4 3v8M4 15v2M10 3v2M10 9v8M16 3v9M16 16v1M2 13h4M8 7h4M14 14h4',
   log: 'M4 5h12M4 9h12M4 13h8M4 17h5',

@@ -1,3 +1,4 @@
+import type { FastifyPluginAsync } from 'fastify';
 import type { MaybePromise } from '../../core/scheduler.ts';
 import type { Relation } from '../../relations/relation.ts';
 import type { DatabaseUserStore } from '../../relations/user-stores.ts';
@@ -57,6 +58,8 @@ export interface ConsoleView {
   readonly sender?: TestSender | undefined;
   /** The users that REST serves; undefined without a database. */
   readonly users?: DatabaseUserStore | undefined;
+  /** The relations; undefined without any. */
+  readonly relations?: ConsoleRelations | undefined;
   /** The declared relations if one of them has rules. */
   readonly ruled?: readonly Relation[] | undefined;
   /** The processes that use the database, including this one; undefined if there can be only one. */
@@ -67,4 +70,16 @@ interface ConsoleProcess {
   readonly name: string;
   /** Time in milliseconds since the epoch. */
   readonly since: number;
+}
+
+/** What the console needs to show relations and to change their rows. */
+interface ConsoleRelations {
+  /** With that of users if one refers to it. */
+  readonly all: readonly Relation[];
+  /** Why they are hidden although the other doors are open; undefined if nothing hides them. */
+  readonly closed: string | undefined;
+  /** Whether the changes of those that record them can be followed. */
+  readonly areFollowed: boolean;
+  /** Serves their rows, each at the paths that REST gives it. */
+  readonly rows: FastifyPluginAsync;
 }

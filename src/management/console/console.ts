@@ -33,6 +33,7 @@ import {
 import type { DoorOptions } from '../options.ts';
 import type { ConsoleView, TestSender } from './console-view.ts';
 import { liveOperations } from './live.ts';
+import { addRelationRows, relationRoutes } from './relation-pages.ts';
 import { ruleRoutes } from './relation-rules.ts';
 
 type ConsoleProcess = Awaited<ReturnType<NonNullable<ConsoleView['processes']>>>[number];
@@ -69,8 +70,8 @@ export function addConsole(
     scope.register(
       async (api) => {
         const add = (id: string, routes: Routes) => {
-          if (view.closed !== undefined && isClosed(id, view))
-            addRoutes(api, closedRoutes(routes, view.closed));
+          const why = closedBy(id, view);
+          if (why !== undefined) addRoutes(api, closedRoutes(routes, why));
           else addRoutes(api, auditedRoutes(routes, id, audit));
         };
         for (const { id, routes } of shown) add(id, routes(api));
@@ -79,11 +80,20 @@ export function addConsole(
         });
         if (view.sender !== undefined) add('test-deliveries', testDeliveries(view.sender, readOnly));
         if (view.users !== undefined) add('users', userRoutes(view.users, readOnly));
+        if (view.relations !== undefined) {
+          add('relations', relationRoutes(view.relations, readOnly));
+          addRelationRows(api, view.relations, {
+            isReadOnly: readOnly,
+            closed: closedBy('relations', view),
+            audit,
+          });
+        }
         if (view.ruled !== undefined) add('rules', ruleRoutes(view.ruled));
         addRoutes(api, {
           '/live': liveOperations({
             history: shows('history') ? history : undefined,
-            deliveries: shows('deliveries') && !isClosed('deliveries', view) ? deliveries?.log : undefined,
+            deliveries:
+              shows('deliveries') && closedBy('deliveries', view) === undefined ? deliveries?.log : undefined,
             logTail: shows('logtail') ? logTail : undefined,
           }),
         });
@@ -121,6 +131,7 @@ function aboutOperations(options: AboutOptions): Operations {
     ...endpoints,
     ...(view.sender === undefined ? [] : ['test-deliveries']),
     ...(view.users === undefined ? [] : ['users']),
+    ...(view.relations === undefined ? [] : ['relations']),
     ...(view.ruled === undefined ? [] : ['rules']),
   ];
   const startedAt = new Date(performance.timeOrigin).toISOString();
@@ -139,8 +150,8 @@ function aboutOperations(options: AboutOptions): Operations {
       user: user ?? null,
       actions: !readOnly && mayAct(request, role),
       reference,
-      endpoints: all.filter((id) => !isClosed(id, view)),
-      closed: Object.fromEntries(all.filter((id) => isClosed(id, view)).map((id) => [id, view.closed])),
+      endpoints: all.filter((id) => closedBy(id, view) === undefined),
+      closed: Object.fromEntries(all.map((id) => [id, closedBy(id, view)])),
     };
   }
 
@@ -241,11 +252,12 @@ function consoleEndpoints(
 }
 
 /** Data of other doors, which the console hides if those doors ask for credentials and this one does not. */
-const OTHERS: readonly string[] = ['users', 'rules', 'deliveries', 'test-deliveries'];
+const OTHERS: readonly string[] = ['users', 'relations', 'rules', 'deliveries', 'test-deliveries'];
 
-/** Whether the console may not show this endpoint's data. */
-function isClosed(id: string, { closed }: Pick<ConsoleView, 'closed'>): boolean {
-  return closed !== undefined && OTHERS.includes(id);
+/** Why the console may not show this endpoint's data; undefined if it may. */
+function closedBy(id: string, { closed, relations }: Pick<ConsoleView, 'closed' | 'relations'>) {
+  if (id === 'relations' && relations?.closed !== undefined) return relations.closed;
+  return OTHERS.includes(id) ? closed : undefined;
 }
 
 /** Routes that answer only why they are closed. */

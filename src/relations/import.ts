@@ -50,6 +50,8 @@ export interface ImportRequest<Row, Id> {
   readonly format: ImportFormat;
   /** Maximum number of bytes; default no limit. */
   readonly maxBytes?: number | undefined;
+  /** Whether the target stores nothing: then a transaction has the outcomes of its lines one by one. */
+  readonly isDry?: boolean;
   /** The recorded position of an import with a key; lines up to it are skipped. */
   readonly position?: ({ readonly key: string } & ImportPosition) | undefined;
 }
@@ -197,6 +199,7 @@ export async function importTransaction<Row, Id>(
   const { target, position } = request;
   const beginning = position && new ImportBeginning(position, target);
   const entries = await readEntries(request, beginning);
+  if (request.isDry === true) return storeBatch(target, entries, undefined);
   const refused = entries.filter((entry): entry is BadLine => !isGood(entry));
   if (refused.length > 0) return refused;
   const good = entries.filter(isGood);

@@ -71,7 +71,7 @@ export function importer<Row, Id>(imports: Imports<Row, Id>, limits: ImportLimit
       places,
       memory: asked.isWhole ? bodyBudget : undefined,
     });
-    const given = idempotencyKey(ctx);
+    const given = asked.isDry ? undefined : idempotencyKey(ctx);
     const key = given === undefined ? undefined : imports.keyOf(given);
     const position = key === undefined ? undefined : { key, ...(await running.stored(imports.begin(key))) };
     const target = imports.target(ctx);
@@ -84,6 +84,7 @@ export function importer<Row, Id>(imports: Imports<Row, Id>, limits: ImportLimit
       chunks: running.chunks(),
       format: asked.format,
       maxBytes: maxImportBytes,
+      isDry: asked.isDry,
       position,
     };
     const report = new ImportReport<Id>(asked.isMinimal, imports.idMember);
@@ -243,7 +244,7 @@ async function whole<Row, Id>(
   }
   text += report.end(request.position?.line ?? 0);
   const refused = outcomes.find(isRefused);
-  if (refused === undefined) return reply(asked, text);
+  if (refused === undefined || asked.isDry) return reply(asked, text);
   // Nothing is stored; the status and the code are those of the first refused line.
   const { headers, ...rest } = reply(asked, text);
   const status = refused.code === 'NOT_ALLOWED' ? 403 : CONFLICTS.has(refused.code) ? 409 : 400;
@@ -330,6 +331,8 @@ interface AskedImport {
   readonly isWhole: boolean;
   /** Whether the report omits the lines that were stored. */
   readonly isMinimal: boolean;
+  /** Whether nothing is stored, and the report tells which lines would be refused. */
+  readonly isDry: boolean;
 }
 
 const IMPORT_TYPES: Readonly<Record<string, ImportFormat>> = {
@@ -356,7 +359,12 @@ export function askedImport(
   const isArray = (transaction === 'all' || transaction === 'line') && JSON_TYPES.has(name);
   const format = IMPORT_TYPES[name] ?? (isArray ? 'array' : undefined);
   if (format === undefined) return undefined;
-  return { format, isWhole: transaction === 'all', isMinimal: prefers.get('return') === 'minimal' };
+  return {
+    format,
+    isWhole: transaction === 'all',
+    isMinimal: prefers.get('return') === 'minimal',
+    isDry: false,
+  };
 }
 
 /** The preferences that were applied, for Preference-Applied. */

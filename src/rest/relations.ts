@@ -122,7 +122,7 @@ export function relationEndpoints(store: RowStore, options: RelationEndpointOpti
         if (asked === undefined) return rows.create(ctx);
         requireAny(options, ctx, name, ['create']);
         if (ctx.query.on !== undefined) throw invalidParameter('on', '"on" does not go with an import');
-        return importRows(ctx, asked);
+        return importRows(ctx, isDryRun(ctx) ? { ...asked, ...DRY } : asked);
       },
       (request) => (askedImport(request) === undefined ? 'buffer' : 'stream'),
     ),
@@ -134,6 +134,16 @@ export function relationEndpoints(store: RowStore, options: RelationEndpointOpti
   } satisfies Record<string, Endpoint>;
 }
 
+/** A dry run reads all lines before it reports, as a transaction does. */
+const DRY = { isWhole: true, isMinimal: true, isDry: true } as const;
+
+/** Whether an import only tells which lines it would refuse. Throws HttpProblem. */
+function isDryRun({ query: { dryRun = 'false' } }: RequestContext): boolean {
+  if (dryRun !== 'true' && dryRun !== 'false')
+    throw invalidParameter('dryRun', '"dryRun" takes true or false');
+  return dryRun === 'true';
+}
+
 /** POST /books with many rows, one per line. */
 function rowImporter(store: RowStore, limits: ImportLimits & RowAccess) {
   const { relation } = store;
@@ -142,7 +152,7 @@ function rowImporter(store: RowStore, limits: ImportLimits & RowAccess) {
     {
       target(ctx) {
         const view = viewOf(limits, ctx);
-        return rowImports(store.as(view, ctx.caller), ctx.caller?.name, view?.of(relation));
+        return rowImports(store.as(view, ctx.caller), ctx.caller?.name, view?.of(relation), isDryRun(ctx));
       },
       keyOf: (key) => importKey(relation, key),
       begin: (name) => store.beginImport(name),

@@ -49,6 +49,54 @@ async function withAuthors(door: RelationDoor): Promise<void> {
 
 for (const [engine, open] of Object.entries(relationDoors)) {
   describe(`imports of relations on ${engine}`, () => {
+    test('a dry run refuses the lines that the import then refuses, for the same reasons, and stores none', async () => {
+      await using door = await open([...LIBRARY, STAFF]);
+      await withAuthors(door);
+      await door.send('POST', '/books', { title: 'there', author_id: 1 });
+      const lines = {
+        '/books': [
+          '{"title":"first","author_id":1}',
+          '{"titel":"x","price":"-1","author_id":1}',
+          '{"title":',
+          '{"title":"there","author_id":1}',
+          '{"title":"first","author_id":1}',
+          '{"title":"there","author_id":9}',
+          '{"title":"last","author_id":2,"price":"1.5"}',
+        ],
+        // A line may refer to an earlier one.
+        '/staff': [
+          '{"id":7,"name":"a"}',
+          '{"name":"b","boss_id":7}',
+          '{"name":"a"}',
+          '{"name":"c","boss_id":70}',
+        ],
+      };
+      for (const [path, own] of Object.entries(lines)) {
+        const before = await count(door, path);
+        const keyed = { ...NDJSON, 'idempotency-key': 'once' };
+        const dry = linesOf(await importTo(door.url, keyed, own.join('\n'), `${path}?dryRun=true`));
+        assert.equal(await count(door, path), before, path);
+        const report = linesOf(await importTo(door.url, keyed, own.join('\n'), path));
+        assert.deepEqual(
+          dry,
+          report.filter(({ key }) => key === undefined),
+          path,
+        );
+        const [created, refused] = [Number(dry.at(-1)?.created), Number(dry.at(-1)?.refused)];
+        assert.deepEqual([created + refused, refused], [own.length, dry.length - 1], path);
+      }
+      const wrong = await door.send('POST', '/books?dryRun=1', '{}', NDJSON);
+      assert.equal(wrong.status, 400);
+      const csv = await importTo(door.url, CSV, 'title,author_id\nx,1\ny,9\n', '/books?dryRun=true');
+      assert.deepEqual(
+        linesOf(csv).map(({ line, code, created }) => [line, code, created]),
+        [
+          [3, 'REFERENCE_MISSING', undefined],
+          [undefined, undefined, 1],
+        ],
+      );
+    });
+
     test('each line is stored or refused alone, with all of its faults', async () => {
       await using door = await open(LIBRARY);
       await withAuthors(door);

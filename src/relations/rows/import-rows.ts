@@ -42,11 +42,12 @@ const TRANSACTION = { rows: 50_000, values: 100_000 } as const;
 /** How many unknown names of an import get a proposal. */
 const MAX_PROPOSALS = 10;
 
-/** Imports of a relation's rows; `caller` is the name of who sends them. */
+/** Imports of a relation's rows; `caller` is the name of who sends them. A dry one only finds conflicts. */
 export function rowImports(
   store: RowStore,
   caller: string | undefined,
   view?: RelationView,
+  isDry = false,
 ): ImportTarget<NewRow, RowKey> {
   const { relation } = store;
   const format = new RowFormat(relation);
@@ -75,7 +76,11 @@ export function rowImports(
     // Given values, since those of some defaults differ each time.
     identify: ({ given }) => JSON.stringify(given),
     async store(rows, checkpoint) {
-      const { keys, conflicts } = await store.importRows(valuesOf(rows), { isWhole: false, checkpoint });
+      const { keys, conflicts } = await store.importRows(valuesOf(rows), {
+        isWhole: false,
+        isDry,
+        checkpoint,
+      });
       const refused = refusalsOf(conflicts);
       return rows.map((_, i) => refused.get(i) ?? { id: keys[i] ?? [] });
     },

@@ -103,6 +103,8 @@ export interface ImportedRows {
 export interface ImportRule {
   /** Whether all rows are stored or none; otherwise each succeeds or fails alone. */
   readonly isWhole: boolean;
+  /** Whether only conflicts are found and nothing is stored; the keys are then missing. */
+  readonly isDry?: boolean;
   /** The position that the import moves to in the same commit. */
   readonly checkpoint: ImportCheckpoint | undefined;
 }

@@ -316,6 +316,11 @@ function createOperation({ name, key, unique }: Relation, rows: RowSchemas): Api
         'Upserts: the columns by which a row that is there is found. The body must be valid as a new row.',
         { type: 'string', enum: on },
       ),
+      queryParameter(
+        'dryRun',
+        'Stores nothing of an import; the report has the lines that would be refused, and the numbers of both.',
+        { type: 'boolean' },
+      ),
       shared('RowCreatePrefer'),
       shared('RowIdempotencyKey'),
     ],

@@ -42,7 +42,11 @@ export class RowImports {
    * Stores rows without checking them first, since most imports have no conflicts. If the engine refuses
    * them, finds the conflicts and stores the others.
    */
-  async store(rows: readonly RowValues[], { isWhole, checkpoint }: ImportRule): Promise<ImportedRows> {
+  async store(
+    rows: readonly RowValues[],
+    { isWhole, isDry = false, checkpoint }: ImportRule,
+  ): Promise<ImportedRows> {
+    if (isDry) return { keys: [], conflicts: await conflictsOf(this.#relation, this.#engine, rows) };
     // Within one statement PostgreSQL would let a row refer to a later one.
     let checks = this.#hadConflicts || this.#refersToItself;
     let triesAlone = false;

@@ -370,6 +370,54 @@ describe('the pages of relations in Chromium', { skip, timeout: 600_000 }, () =>
     noTroubles();
   });
 
+  it('imports a file after a preview of its faults, and exports the rows that match', async () => {
+    const { page } = shared;
+    await goTo(page, 'relations/things');
+    await page.getByRole('button', { name: 'Import' }).click();
+    const dialog = page.getByRole('dialog');
+    const csv = `title,count,done,team_id\nUno,1,false,\nBook A,1,true,1\n<b>x</b>,-1,false,\nBook B,2,false,777\nBook C,3,false,\n`;
+    const buffer = Buffer.from(csv);
+    await dialog.getByLabel(/^A file/).setInputFiles({ name: 'things.csv', mimeType: 'text/csv', buffer });
+    await dialog.getByRole('button', { name: 'Check' }).click();
+    await dialog.getByText('2 rows can be imported, 3 refused.').waitFor();
+    const refused = await dialog.locator('tbody tr').allTextContents();
+    assert.deepEqual(
+      refused.map((each) => each.charAt(0)),
+      ['2', '4', '5'],
+    );
+    assert.match(refused.join(), /"count" must be at least 0.*teams has no row with this key/);
+    assert.deepEqual(await stored('things?title:prefix=Book'), []);
+    assert.deepEqual(await accessibilityProblems(page), []);
+    await dialog.getByRole('button', { name: 'Import 2 rows of 5' }).click();
+    await dialog.getByText('2 rows imported, 3 refused.').waitFor();
+    await dialog.getByRole('button', { name: 'Close' }).click();
+    assert.equal((await stored('things?title:prefix=Book')).length, 2);
+
+    await goTo(page, 'relations/things?title:prefix=Book');
+    await row(page, 'Book A').waitFor();
+    for (const [format, first] of [
+      ['CSV', /^id,title,[^\n]*\n\d+,"Book A"/],
+      ['NDJSON', /^\{"id":\d+,"title":"Book A"/],
+    ] as const) {
+      await page.getByRole('button', { name: 'Export' }).click();
+      await dialog.getByLabel('Format').selectOption({ label: format });
+      const saved = page.waitForEvent('download');
+      await dialog.getByRole('button', { name: 'Export' }).click();
+      const file = await saved;
+      assert.equal(file.suggestedFilename(), `things.${format.toLowerCase()}`);
+      const text = Buffer.concat(await (await file.createReadStream()).toArray()).toString();
+      assert.match(text, first);
+      assert.equal(text.trim().split('\n').length, format === 'CSV' ? 3 : 2);
+    }
+    await page.getByRole('button', { name: 'Import' }).click();
+    const wrong = { name: 'a.csv', mimeType: 'text/csv', buffer: Buffer.from('titel\nx\n') };
+    await dialog.getByLabel(/^A file/).setInputFiles(wrong);
+    await dialog.getByRole('button', { name: 'Check' }).click();
+    await dialog.getByText('things has no column "titel"', { exact: false }).waitFor();
+    await dialog.getByRole('button', { name: 'Cancel' }).click();
+    noTroubles(/400/);
+  });
+
   it('shows hostile values as text, and very long ones cut', async () => {
     const { page } = shared;
     await send('POST', 'teams', { name: HOSTILE, motto: `${'x'.repeat(3_999)}y` });

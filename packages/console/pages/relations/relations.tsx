@@ -7,7 +7,10 @@ import { useData } from '../../data/use-data.ts';
 import { DataTable } from '../../parts/data-table.tsx';
 import { Icon } from '../../parts/icon.tsx';
 import { Card, Empty, Page, Waiting } from '../../parts/parts.tsx';
+import { ExportRows } from './export-rows.tsx';
+import { ImportRows } from './import-rows.tsx';
 import { NewRow } from './new-row.tsx';
+import { filtersIn } from './row-filters.tsx';
 import { RowPage } from './row-page.tsx';
 import { RowTable } from './row-table.tsx';
 
@@ -103,9 +106,14 @@ function Rows({
   relations: readonly Relation[];
   query: Readonly<Record<string, string>>;
 }) {
-  const [isNew, setNew] = useState(false);
+  const [dialog, setDialog] = useState<'new' | 'import' | 'export'>();
   const [version, setVersion] = useState(0);
   const { name, one, isWritable } = relation;
+  const close = () => setDialog(undefined);
+  const again = () => {
+    close();
+    setVersion((before) => before + 1);
+  };
   return (
     <Page
       title={name}
@@ -115,11 +123,21 @@ function Rows({
         </a>
       }
       actions={
-        isWritable && (
-          <button type="button" className="button primary" onClick={() => setNew(true)}>
-            New {one}
+        <>
+          <button type="button" className="button" onClick={() => setDialog('export')}>
+            Export
           </button>
-        )
+          {isWritable && (
+            <>
+              <button type="button" className="button" onClick={() => setDialog('import')}>
+                Import
+              </button>
+              <button type="button" className="button primary" onClick={() => setDialog('new')}>
+                New {one}
+              </button>
+            </>
+          )}
+        </>
       }
     >
       <RowTable
@@ -129,17 +147,11 @@ function Rows({
         version={version}
         onQuery={(changed) => goTo(rowLink(name, '', changed))}
       />
-      {isNew && (
-        <NewRow
-          relation={relation}
-          relations={relations}
-          onClose={() => setNew(false)}
-          onCreated={() => {
-            setNew(false);
-            setVersion((before) => before + 1);
-          }}
-        />
+      {dialog === 'new' && (
+        <NewRow relation={relation} relations={relations} onClose={close} onCreated={again} />
       )}
+      {dialog === 'import' && <ImportRows relation={relation} onClose={close} onImported={again} />}
+      {dialog === 'export' && <ExportRows relation={relation} filters={filtersIn(query)} onClose={close} />}
     </Page>
   );
 }

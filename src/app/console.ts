@@ -73,7 +73,7 @@ export function consoleView(
 
 /** The relations, with the bounds that REST has; undefined without any. */
 function consoleRelations(
-  { config, relations, relationFeed }: AppContext,
+  { config, relations, relationFeed, api }: AppContext,
   { users }: Database,
 ): ConsoleView['relations'] {
   if (relations.size === 0) return undefined;
@@ -83,6 +83,19 @@ function consoleRelations(
     all: stores.map(({ relation }) => relation),
     closed: ruledInConsole(config),
     areFollowed: relationFeed !== undefined,
+    verdicts: config.relations.some(hasRules)
+      ? async (name, key, claims) => {
+          const store = relations.get(name);
+          const { rulesOf } = await import('../access/row-access.ts');
+          const { scopesReader } = await import('../access/jwt.ts');
+          const { verdictsOn } = await import('../relations/rules/row-verdicts.ts');
+          const rules = rulesOf(new Map(stores.map(({ relation }) => [relation.name, relation])), api);
+          if (store === undefined || rules === undefined) return undefined;
+          const scopes = scopesReader(config.settings['api.jwt.scopesClaim'])(claims ?? {});
+          const caller = claims && ({ kind: 'jwt', name: String(claims.sub ?? ''), scopes, claims } as const);
+          return verdictsOn(store, key, rules, caller);
+        }
+      : undefined,
     rows: async (scope) => {
       const { everyRow } = await import('../rest/relations/row-routes.ts');
       await scope.register(everyRow, {

@@ -18,7 +18,12 @@ export default {
         team: { type: 'reference', to: 'teams', nullable: true },
         writer: { type: 'reference', to: 'users', nullable: true },
       },
-      rules: { read: { where: { owner: { caller: '/sub' } } }, create: 'nobody', update: 'nobody', delete: 'nobody' },
+      rules: {
+        read: [{ scope: 'staff' }, { where: { owner: { caller: '/sub' } } }],
+        create: 'nobody',
+        update: { where: { owner: { caller: '/sub' } } },
+        delete: { scope: 'staff' },
+      },
     },
   },
 };
@@ -115,6 +120,27 @@ test('the console reads and writes all rows, at the paths of REST, whatever the 
     // The rules hold at REST all the while.
     const refused = await fetch(`${service.urls.rest}/notes`, { method: 'POST', body: '{}' });
     assert.equal(refused.status, 401);
+  });
+});
+
+test('the rules let a caller with claims do with a row what REST lets it do', async (t) => {
+  await onEngines(t, OPS, async (service) => {
+    for (const owner of ['ann', 'ben']) {
+      const reply = await ask(service, 'rows/notes', 'POST', { title: owner, owner });
+      assert.equal(reply.status, 201, reply.text);
+    }
+    const may = async (key: number, claims?: unknown) => {
+      const query = new URLSearchParams({ relation: 'notes', key: String(key) });
+      if (claims !== undefined) query.set('claims', JSON.stringify(claims));
+      const { status, text } = await ask(service, `row-verdicts?${query}`);
+      return status === 200 ? JSON.parse(text).may : status;
+    };
+    assert.deepEqual(await may(1, { sub: 'ann' }), ['read', 'update']);
+    assert.deepEqual(await may(2, { sub: 'ann' }), []);
+    assert.deepEqual(await may(2, { sub: 'ann', scope: 'staff' }), ['read', 'delete']);
+    assert.deepEqual(await may(1), []);
+    assert.equal(await may(9, { sub: 'ann' }), 404);
+    assert.equal(await may(1, ['ann']), 400);
   });
 });
 

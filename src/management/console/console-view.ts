@@ -1,6 +1,8 @@
 import type { FastifyPluginAsync } from 'fastify';
 import type { MaybePromise } from '../../core/scheduler.ts';
 import type { Relation } from '../../relations/relation.ts';
+import type { RowVerdicts } from '../../relations/rules/row-verdicts.ts';
+import type { Claims } from '../../relations/rules/rule-trees.ts';
 import type { DatabaseUserStore } from '../../relations/user-stores.ts';
 
 /** A door of the service, as the console shows it. */
@@ -80,6 +82,10 @@ interface ConsoleRelations {
   readonly closed: string | undefined;
   /** Whether the changes of those that record them can be followed. */
   readonly areFollowed: boolean;
+  /** What rules let the bearer of a token with claims do with a row by its key; undefined for no such row. */
+  readonly verdicts:
+    | ((relation: string, key: string, claims: Claims | undefined) => Promise<RowVerdicts | undefined>)
+    | undefined;
   /** Serves their rows, each at the paths that REST gives it. */
   readonly rows: FastifyPluginAsync;
 }

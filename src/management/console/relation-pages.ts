@@ -1,10 +1,11 @@
-import { HttpProblem } from '@portico/transport';
+import { HttpProblem, parseJsonBody } from '@portico/transport';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { Audit } from '../../access/audit.ts';
+import { isRecord } from '../../core/json.ts';
 import { codecOf } from '../../relations/codecs.ts';
 import { type Column, type Default, isComputed, USERS } from '../../relations/relation.ts';
 import { auditedRequest } from '../audit.ts';
-import { jsonReply, methodNotAllowed } from '../management-errors.ts';
+import { jsonReply, methodNotAllowed, NOT_FOUND } from '../management-errors.ts';
 import type { Routes } from '../operations.ts';
 import type { ConsoleView } from './console-view.ts';
 
@@ -49,7 +50,8 @@ export function addRelationRows(
 }
 
 /** The console's route for what the relations are. */
-export function relationRoutes({ all, areFollowed }: ConsoleRelations, isReadOnly: boolean): Routes {
+export function relationRoutes(view: ConsoleRelations, isReadOnly: boolean): Routes {
+  const { all, areFollowed, verdicts } = view;
   const columnsOf = (relation: string, reference: string) =>
     all.find(({ name }) => name === relation)?.references.find(({ name }) => name === reference);
   const relations = all.map(
@@ -70,7 +72,27 @@ export function relationRoutes({ all, areFollowed }: ConsoleRelations, isReadOnl
       isRuled: rules !== undefined,
     }),
   );
-  return { '/relations': { get: (ctx) => jsonReply(ctx, { relations }) } };
+  return {
+    '/relations': { get: (ctx) => jsonReply(ctx, { relations }) },
+    ...(verdicts && {
+      '/row-verdicts': {
+        async get(ctx) {
+          const { relation = '', key = '', claims = '' } = ctx.query;
+          const found = await verdicts(String(relation), String(key), readClaims(String(claims)));
+          if (found === undefined) throw NOT_FOUND;
+          return jsonReply(ctx, found);
+        },
+      },
+    }),
+  };
+}
+
+/** The claims of a caller; undefined for one without a token. Throws HttpProblem. */
+function readClaims(text: string) {
+  if (text === '') return undefined;
+  const claims = parseJsonBody(Buffer.from(text));
+  if (isRecord(claims)) return claims;
+  throw new HttpProblem(400, 'INVALID_PARAMETER', '"claims" takes the claims of a token as a JSON object');
 }
 
 /** A column as the pages see it, with its bounds as texts. */

@@ -99,11 +99,10 @@ export interface ImportedRows {
   readonly conflicts: readonly RowConflict[];
 }
 
-/** How rows of an import are stored. */
+/** How rows of an import are stored; a dry one only finds conflicts, and has no keys. */
 export interface ImportRule {
   /** Whether all rows are stored or none; otherwise each succeeds or fails alone. */
   readonly isWhole: boolean;
-  /** Whether only conflicts are found and nothing is stored; the keys are then missing. */
   readonly isDry?: boolean;
   /** The position that the import moves to in the same commit. */
   readonly checkpoint: ImportCheckpoint | undefined;

@@ -14,6 +14,7 @@ const PAGES: Readonly<Record<string, readonly [title: string, content: string]>>
   overview: ['Overview', '.plot canvas'],
   deliveries: ['Deliveries', 'tbody tr'],
   users: ['Users', 'tbody tr'],
+  relations: ['Relations', 'tbody tr'],
   rules: ['Rules', 'tbody tr'],
   requests: ['Requests', 'tbody tr'],
   loggers: ['Loggers', 'tbody select'],
@@ -104,6 +105,29 @@ export function pagesSuite(stage: Stage): void {
       'rankscope staffscope staff',
     ]);
     assert.deepEqual(troubles, []);
+  });
+
+  it('what the rules let a caller do with one row', async () => {
+    const { page, troubles } = stage.shared;
+    await page.setViewportSize(WIDE);
+    await goTo(page, 'relations/notes');
+    await page.getByRole('button', { name: 'New note' }).click();
+    await page.getByLabel(/^title/).fill('Plan');
+    await page.getByLabel(/^owner/).fill('ann');
+    await page.getByRole('button', { name: 'Create' }).click();
+    await page.locator('tbody a').first().click();
+    const told = page.getByRole('form', { name: 'Who may see this row' });
+    const verdicts = async (claims: string, last: string) => {
+      await told.getByLabel(/^Claims/).fill(claims);
+      await told.getByRole('button', { name: 'Ask' }).click();
+      await told.locator('.status', { hasText: last }).waitFor();
+      return told.getByRole('status').textContent();
+    };
+    assert.equal(await verdicts('{"sub":"ann"}', 'delete'), 'may readmay updatemay not deletewithout rank');
+    assert.equal(await verdicts('{"scope":"staff"}', 'delete'), 'may readmay not updatemay not delete');
+    assert.equal(await verdicts('', 'delete'), 'may not readmay not updatemay not delete');
+    assert.deepEqual(await accessibilityProblems(page), []);
+    assert.deepEqual(troubles.splice(0), []);
   });
 
   it('requests by door, status and duration', async () => {

@@ -8,6 +8,7 @@ import { Icon } from '../../parts/icon.tsx';
 import { Card, Empty, Notice, Page, Segments, Waiting } from '../../parts/parts.tsx';
 import { say } from '../../parts/toasts.tsx';
 import { NewRow } from './new-row.tsx';
+import { RowAccess } from './row-access.tsx';
 import { RowFields, readRow, type StoredRow, useRowForm } from './row-form.tsx';
 import { RowTable } from './row-table.tsx';
 
@@ -126,6 +127,7 @@ function Shown({ relation, relations, rowKey, stored }: RowPageProps & { readonl
         </form>
       </Card>
       {relation.inverses.length > 0 && <Inverses relation={relation} relations={relations} row={row} />}
+      {relation.isRuled && <RowAccess relation={relation} rowKey={rowKey} />}
       {isRemoving && (
         <Remove relation={relation} rowKey={rowKey} form={form} onClose={() => setRemoving(false)} />
       )}

@@ -936,8 +936,9 @@ export const SABOTAGES: readonly Sabotage[] = [
     change: 'changes have positions in the order of their statements',
     file: 'src/sql/postgres/event-log.ts',
     // biome-ignore lint/suspicious/noTemplateCurlyInString: the source has it
-    from: '(SELECT last FROM ${feed}) + row_number() OVER (ORDER BY seq) AS position',
-    to: 'seq AS position',
+    from: 'SELECT seq, (SELECT last FROM ${feed}) + row_number() OVER (ORDER BY seq), ${stored} FROM waiting',
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: the source has it
+    to: 'SELECT seq, seq, ${stored} FROM waiting',
     test: 'test/relations/changes.test.ts',
   },
   {

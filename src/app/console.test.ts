@@ -22,6 +22,11 @@ test('every column has a value once there was something to measure', async () =>
     },
   };
   let now = 1_000_000;
+  const attempts = metrics.counter('webhook.attempts', {
+    description: 'Attempts',
+    tags: ['outcome', 'target'],
+  });
+  attempts.with('outcome', 'done', 'target', 'handler:a');
   using made = historySeries({ metrics, requests: new Map([['rest', stats]]), inbox });
   using history = new History(made.sources, () => now);
   const commits = metrics.timer('database.commits', { description: 'Commits' });
@@ -40,6 +45,8 @@ test('every column has a value once there was something to measure', async () =>
   commits.record(0.004);
   writes.with('outcome', 'stored').increment(6);
   received.with('result', 'stored').increment(30);
+  attempts.with('outcome', 'done', 'target', 'handler:a').increment(6);
+  attempts.with('outcome', 'dead', 'target', 'handler:a').increment(3);
   tick();
   const { columns } = history.read('15m');
   const last = (name: string) => columns[name]?.values.at(-1) ?? Number.NaN;
@@ -48,6 +55,9 @@ test('every column has a value once there was something to measure', async () =>
   assert.ok(Math.abs(last('rest.p99') - 4) < 0.5, 'a stream of events is no latency');
   assert.deepEqual([last('database.batch'), last('database.commit')], [3, 3]);
   assert.equal(last('inbox.received'), 10);
+  const outcomes = ['done', 'retry', 'dead', 'crashed'].map((outcome) => last(`inbox.attempts.${outcome}`));
+  assert.deepEqual(outcomes, [2, 0, 1, 0]);
+  assert.equal(last('inbox.target.handler:a'), 3);
   assert.deepEqual([last('inbox.open'), last('inbox.dead')], [3, 1]);
   assert.ok(last('inbox.age') >= 5);
   for (const [name, { values }] of Object.entries(columns)) {

@@ -20,7 +20,7 @@ import type { Signer } from '../signatures/schemes.ts';
 import { defaultLayout, type SourceLayout, type SourceSettings } from '../signatures/sources.ts';
 import { type Database, parseDatabaseUrl } from '../sql/database.ts';
 import { History, type Series } from '../telemetry/history.ts';
-import type { Statistic } from '../telemetry/meters.ts';
+import type { Statistic, Tag } from '../telemetry/meters.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import type { RequestStats } from '../telemetry/request-stats.ts';
 import type { AppContext } from './context.ts';
@@ -297,14 +297,39 @@ function inboxSeries(metrics: Metrics, inbox: Pick<Inbox, 'backlog'>): readonly 
       oldestAt === undefined ? 0 : Math.max(0, Date.now() - oldestAt) / 1_000,
     ),
     value('inbox.dead', 'jobs', ({ dead }) => dead),
+    ...attemptSeries(metrics),
   ];
 }
 
-/** The sum of a statistic over all series of a meter; 0 while the meter does not exist. */
-function total(metrics: Metrics, name: string, statistic: Statistic): () => number {
+/** The outcomes of attempts that the history has. */
+const OUTCOMES = ['done', 'retry', 'dead', 'crashed'] as const;
+/** Maximum number of targets that the history has, in the order of the configuration: each is a column. */
+const MAX_TARGETS = 40;
+
+/** Attempts by outcome, and by target. The targets have their meters before the first attempt. */
+function attemptSeries(metrics: Metrics): readonly Series[] {
+  const series = (name: string, tag: Tag): Series => {
+    return { kind: 'rate', name, unit: '1/s', read: total(metrics, ATTEMPTS, 'COUNT', tag) };
+  };
+  const tags = Array.from(metrics.meter(ATTEMPTS)?.series() ?? [], (each) => each.tags).flat();
+  const targets = new Set(tags.filter(({ key }) => key === 'target').map(({ value }) => value));
+  return [
+    ...OUTCOMES.map((value) => series(`inbox.attempts.${value}`, { key: 'outcome', value })),
+    ...[...targets]
+      .slice(0, MAX_TARGETS)
+      .map((value) => series(`inbox.target.${value}`, { key: 'target', value })),
+  ];
+}
+
+const ATTEMPTS = 'webhook.attempts';
+
+/** The sum of a statistic over the series of a meter, or those with a tag; 0 while the meter does not exist. */
+function total(metrics: Metrics, name: string, statistic: Statistic, tag?: Tag): () => number {
   return () => {
     let sum = 0;
     for (const series of metrics.meter(name)?.series() ?? []) {
+      if (tag !== undefined && !series.tags.some(({ key, value }) => key === tag.key && value === tag.value))
+        continue;
       for (const each of series.measure()) if (each.statistic === statistic) sum += each.value;
     }
     return sum;

@@ -15,6 +15,8 @@ import type { Appended } from './inbox.ts';
 
 /** One function per business event; each updates the log and the meters together. */
 export interface Events extends WorkerEvents, Disposable {
+  /** These targets are about to run. */
+  begin(targets: readonly string[]): void;
   /** A delivery was acknowledged. `filtered`: its event has targets, but their filters all reject it. */
   appended(delivery: NewDelivery, appended: Appended, filtered?: boolean): void;
   /** A rule of a target threw. The delivery has a job for the target, whose attempts will fail. */
@@ -53,8 +55,8 @@ export function createEvents(
     buckets: ACKNOWLEDGEMENT_BUCKETS,
   });
   const attempts = metrics.counter('webhook.attempts', {
-    description: 'Attempts of handlers and forward addresses, by outcome',
-    tags: ['outcome'],
+    description: 'Attempts by outcome, and by target: a handler or a forward address',
+    tags: ['outcome', 'target'],
   });
   const unhandled = metrics.counter('webhook.unhandled', {
     description: 'Deliveries without a handler when they were received',
@@ -71,13 +73,18 @@ export function createEvents(
     duplicate: deliveries.with('result', 'duplicate'),
     revived: deliveries.with('result', 'revived'),
   };
-  const ended = {
-    done: attempts.with('outcome', 'done'),
-    retry: attempts.with('outcome', 'retry'),
-    dead: attempts.with('outcome', 'dead'),
-    released: attempts.with('outcome', 'released'),
-    crashed: attempts.with('outcome', 'crashed'),
-  };
+  /** The meters of the attempts at a target, which exist before its first attempt: a rate needs their zero. */
+  function countersOf(target: string) {
+    const of = (outcome: string) => attempts.with('outcome', outcome, 'target', target.slice(0, MAX_TARGET));
+    return {
+      done: of('done'),
+      retry: of('retry'),
+      dead: of('dead'),
+      released: of('released'),
+      crashed: of('crashed'),
+    };
+  }
+  const ended = new Map<string, ReturnType<typeof countersOf>>();
   const about = ({ delivery, target, attempt }: ClaimedJob) => ({
     delivery: delivery.id,
     ...eventFields(delivery),
@@ -94,6 +101,9 @@ export function createEvents(
 
   const resources = entries.move();
   return {
+    begin(targets) {
+      for (const target of targets) ended.set(target, countersOf(target));
+    },
     appended(delivery, appended, filtered = false) {
       const { source, jobs, receivedAt } = delivery;
       result[appended].increment();
@@ -122,7 +132,9 @@ export function createEvents(
       log.warn({ source, reason }, 'request refused');
     },
     settled(job, outcome, error) {
-      ended[outcome].increment();
+      const counters = ended.get(job.target) ?? countersOf(job.target);
+      ended.set(job.target, counters);
+      counters[outcome].increment();
       if (outcome === 'retry') log.warn({ ...about(job), err: error }, 'attempt failed, retry scheduled');
       else if (outcome === 'dead') log.error({ ...about(job), err: error }, 'delivery dead');
     },

@@ -63,6 +63,7 @@ describe('delivery json', () => {
       event: 'e',
       senderEvent: null,
       status: 'pending',
+      error: null,
       receivedAt: 1_700_000_000_000,
       attempts: 2,
       size: bytes.length,

@@ -38,6 +38,8 @@ export interface DeliverySummary {
   readonly size: number;
   /** The earliest planned time of its jobs, past or future; null if none was planned. */
   readonly plannedAt: number | null;
+  /** The beginning of the error of one of its dead jobs; null if it has none. */
+  readonly error: string | null;
 }
 
 /** One job of a delivery. */
@@ -86,6 +88,31 @@ export interface DeliveryPage {
   readonly next: number | undefined;
 }
 
+/** The deliveries of a window by status. */
+export interface DeliveryCounts {
+  /** A status without deliveries may be absent. */
+  readonly counts: Readonly<Partial<Record<DeliveryStatus, number>>>;
+  /** The `seq` before which the next window starts; undefined if the oldest delivery is counted. */
+  readonly next: number | undefined;
+}
+
+/** What fails now. */
+export interface FailingTargets {
+  /** Deliveries of the status dead, of at most 10,000 that are examined. */
+  readonly dead: number;
+  /** The targets that have dead jobs, or open ones whose last attempt failed; the last to fail first. */
+  readonly targets: readonly {
+    readonly target: string;
+    /** At most 10,000 are counted. */
+    readonly dead: number;
+    /** Open jobs whose last attempt failed, of at most 10,000 that are examined. */
+    readonly retrying: number;
+    /** In milliseconds since the epoch; null if no job is dead. */
+    readonly lastDeadAt: number | null;
+    readonly error: string | null;
+  }[];
+}
+
 /** A job to reopen. */
 export interface ReplayedJob extends NewJob {
   /** The target whose job it takes over. Default: its own. */
@@ -98,6 +125,9 @@ export interface DeliveryLog {
   readonly maxChanges: number;
   /** Returns up to `limit` deliveries, from the newest if there is no cursor. */
   list(filter: DeliveryFilter, limit: number, cursor?: DeliveryCursor): MaybePromise<DeliveryPage>;
+  /** Counts a window of deliveries by status, from the newest if `before` is absent. */
+  count(filter: DeliveryFilter, before?: number): MaybePromise<DeliveryCounts>;
+  failing(): MaybePromise<FailingTargets>;
   find(id: string): MaybePromise<DeliveryDetail | undefined>;
   /**
    * The ids that `name` may mean: itself if it is a full id; otherwise at most `limit` ids that begin with
@@ -222,24 +252,39 @@ export async function* deliveryPages(
   }
 }
 
-/** Which details of a delivery are shown. */
-interface DetailView {
+/** Whether and how errors are shown. */
+interface ErrorView {
   /** Whether to show the body, the headers, the answers and the errors. */
   readonly shown: boolean;
-  /** A longer body is cut and encoded in base64. In bytes. */
-  readonly maxBodyBytes: number;
-  /** Whether to encode a JSON body in base64 too, to show its exact bytes. Default: false. */
-  readonly raw?: boolean;
   /** Redacts secrets in a header, an answer or an error message. */
   mask(text: string): string;
 }
 
-/** A delivery in a list, as a JSON value. */
-export function summaryJson(summary: DeliverySummary) {
+/** Which details of a delivery are shown. */
+interface DetailView extends ErrorView {
+  /** A longer body is cut and encoded in base64. In bytes. */
+  readonly maxBodyBytes: number;
+  /** Whether to encode a JSON body in base64 too, to show its exact bytes. Default: false. */
+  readonly raw?: boolean;
+}
+
+/** A delivery in a list, as a JSON value; without a view, errors are shown as they are. */
+export function summaryJson(summary: DeliverySummary, view?: ErrorView) {
   const { seq, id, source, event, status, receivedAt, attempts, size, plannedAt } = summary;
   const names = { event, senderEvent: summary.senderEvent ?? event };
   const times = { receivedAt: iso(receivedAt), plannedAt: isoOrNull(plannedAt) };
-  return { seq, id, source, ...names, status, ...times, attempts, size };
+  const error = view === undefined ? summary.error : masked(summary.error, view);
+  return {
+    seq,
+    id,
+    source,
+    ...names,
+    status,
+    ...times,
+    attempts,
+    size,
+    ...(view?.shown !== false && { error }),
+  };
 }
 
 /**
@@ -250,7 +295,8 @@ export function detailJson(detail: DeliveryDetail, view: DetailView): string {
   const { dataPointer, contentType, jobs, trace } = detail;
   const headers = Object.entries(headersOf(detail)).map(([name, value]) => [name, view.mask(value)]);
   const head = JSON.stringify({
-    ...summaryJson(detail),
+    // The errors are those of its jobs.
+    ...summaryJson(detail, { ...view, shown: false }),
     contentType,
     dataPointer,
     ...(trace != null && { trace }),
@@ -290,7 +336,7 @@ function attemptJson(
   };
 }
 
-function masked(text: string | null, { mask }: DetailView): string | null {
+function masked(text: string | null, { mask }: ErrorView): string | null {
   return text === null ? null : mask(text);
 }
 

@@ -98,6 +98,7 @@ export function createWork(options: WorkOptions): Work {
   if (metrics !== undefined) addInboxMetrics(metrics, inbox);
   using building = new DisposableStack();
   const { targets, network, threads } = createTargets(options, building);
+  events.begin(targets.map(({ name }) => name));
   const dispatcher = new Dispatcher({ inbox, targets, lease: numbers.lease, events });
   const { task: heartbeat } = new Heartbeat({
     inbox,

@@ -166,3 +166,33 @@ test('the last replies are kept, the latest first', () => {
   assert.deepEqual([door, route, method], ['rest', '/users/:id', 'GET']);
   assert.ok(endedAt > 0);
 });
+
+test('the requests of the console are not counted, but read; a route of that name at another door is', () => {
+  using metrics = new Metrics();
+  using tail = new RequestTail(4);
+  const read: string[] = [];
+  const counted = (door: string, uri: string) => {
+    const stats = new RequestStats(door, metrics, tail);
+    stats.read(() => read.push(`${door} ${uri}`));
+    stats.recorderOf(uri)('GET', 500, 5, { exchange: () => ({}) as never });
+    return [stats.replies, stats.errors];
+  };
+  for (const uri of [
+    '/actuator/console',
+    '/actuator/console/api/history',
+    '/actuator/console/assets/:name',
+  ]) {
+    assert.deepEqual(counted('management', uri), [0, 0], uri);
+  }
+  assert.deepEqual(counted('management', '/actuator/health'), [1, 1]);
+  assert.deepEqual(counted('rest', '/console'), [1, 1]);
+  assert.deepEqual(
+    tail.latest().map(({ route }) => route),
+    ['/console', '/actuator/health'],
+  );
+  assert.deepEqual(Object.keys(counts(metrics)), [
+    'management /actuator/health GET 500',
+    'rest /console GET 500',
+  ]);
+  assert.equal(read.length, 5);
+});

@@ -8,7 +8,7 @@ import type { Metrics, Tagged } from './metrics.ts';
 const NO_ROUTE = 'none';
 /** Bounds for the durations of a small service's requests, in seconds. */
 const BUCKETS = [0.005, 0.025, 0.1, 0.5, 1, 5];
-/** The console's own requests, which would crowd out the others in its list of last requests. */
+/** The console's own requests, which are not counted: a console that is open must not show itself. */
 const OWN_PAGE = /\/console(?:\/api\/|\/assets\/|$)/;
 /** Replies that take longer are event streams and do not count as latency, in milliseconds. */
 const STREAM = 60_000;
@@ -84,9 +84,10 @@ export class RequestStats {
 
   /** The recorder of a route; `uri` is its template. */
   recorderOf(uri: string): ReplyRecorder {
-    const tail = OWN_PAGE.test(uri) ? undefined : this.#tail;
+    const isCounted = this.#door !== 'management' || !OWN_PAGE.test(uri);
+    const tail = this.#tail;
     const methods = new Map<string, (Timer | undefined)[]>();
-    return (method, status, milliseconds, reply) => {
+    const count = (method: string, status: number, milliseconds: number) => {
       let byStatus = methods.get(method);
       if (byStatus === undefined) {
         byStatus = [];
@@ -98,6 +99,9 @@ export class RequestStats {
       if (status >= 500) this.#errors++;
       if (milliseconds < STREAM) this.durations.record(milliseconds);
       tail?.record(this.#door, uri, method, status, milliseconds);
+    };
+    return (method, status, milliseconds, reply) => {
+      if (isCounted) count(method, status, milliseconds);
       let exchange: RecordedExchange | undefined;
       for (const { read, isRead } of this.#readers) {
         if (!isRead(status)) continue;

@@ -3,6 +3,7 @@ import { randomUUIDv7 } from 'node:crypto';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import type { EventNames, NewDelivery, NewJob } from '../../src/inbox/delivery.ts';
+import type { Outcome } from '../../src/inbox/inbox.ts';
 import {
   ACTIONS,
   DELIVERY_STATUSES,
@@ -54,6 +55,11 @@ async function all(
   }
   return found;
 }
+
+const byTarget = (a: { readonly target: string }, b: typeof a) => (a.target < b.target ? -1 : 1);
+
+const countsOf = (known: readonly { readonly status: DeliveryStatus }[]) =>
+  [...Map.groupBy(known, ({ status }) => status)].map(([status, found]) => [status, found.length]);
 
 const targetsOf = async ({ deliveries }: Database, id: string) =>
   (await deliveries.find(id))?.jobs.map(({ target, status, attempts }) => [target, status, attempts]);
@@ -162,6 +168,9 @@ for (const [engine, open] of Object.entries(engines)) {
                 (until === undefined || each.receivedAt < until),
             );
             if (!forward) expected.reverse();
+            const { counts, next } = await deliveries.count(filter);
+            assert.equal(next, undefined);
+            assert.deepEqual(counts, Object.fromEntries(countsOf(expected)));
             const found: string[] = [];
             let at: number | undefined = forward ? 0 : Number.MAX_SAFE_INTEGER;
             while (at !== undefined) {
@@ -179,6 +188,37 @@ for (const [engine, open] of Object.entries(engines)) {
         ),
         { numRuns: rounds(60) },
       );
+    });
+
+    test('what fails: dead deliveries but those that are still tried, and the targets with their errors', async () => {
+      await using database = await open();
+      const { inbox, deliveries } = database.current;
+      assert.deepEqual(await deliveries.failing(), { dead: 0, targets: [] });
+      const jobs: readonly NewJob[] = ['a', 'b'].map((target) => ({ target, orderKey: null }));
+      const settle = async (target: string, outcome: Outcome, now: number) => {
+        const [job] = await inbox.claim(target, 1, 'me', 5_000, { now: NOW + 100 });
+        assert.ok(job);
+        await inbox.settle(job, 'me', outcome, now);
+      };
+      await stored(database.current, 'pending', { jobs });
+      await settle('a', { kind: 'dead', error: 'E: first' }, NOW + 2);
+      const first = { target: 'a', dead: 1, retrying: 0, lastDeadAt: NOW + 2, error: 'E: first' };
+      // The delivery has an open job: its status is pending.
+      assert.deepEqual(await deliveries.failing(), { dead: 0, targets: [first] });
+      await settle('b', { kind: 'retry', error: 'E: again', wait: 1 }, NOW + 3);
+      const again = { target: 'b', dead: 0, retrying: 1, lastDeadAt: null, error: 'E: again' };
+      assert.deepEqual((await deliveries.failing()).targets.toSorted(byTarget), [first, again]);
+      await settle('b', { kind: 'dead', error: 'x'.repeat(400) }, NOW + 4);
+      const died = { target: 'b', dead: 1, retrying: 0, lastDeadAt: NOW + 4, error: 'x'.repeat(300) };
+      assert.deepEqual(await deliveries.failing(), { dead: 1, targets: [died, first] });
+      const [summary] = (await deliveries.list({}, 1)).items;
+      assert.equal(summary?.error, 'x'.repeat(300));
+      await stored(database.current, 'dead');
+      await stored(database.current, 'done');
+      const { dead, targets } = await deliveries.failing();
+      assert.deepEqual([dead, targets.length], [2, 3]);
+      await Promise.all((await all(database.current, {})).map((id) => deliveries.discard(id, NOW)));
+      assert.deepEqual(await deliveries.failing(), { dead: 0, targets: [] });
     });
 
     test('what a list tells of a delivery', async () => {
@@ -199,6 +239,7 @@ for (const [engine, open] of Object.entries(engines)) {
         attempts: 1,
         size: body.length,
         plannedAt: null,
+        error: 'E: no',
       });
     });
 

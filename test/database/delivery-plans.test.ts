@@ -41,14 +41,21 @@ test('a page of deliveries is found by keys and indexes, whatever is filtered an
       const { items } = await log.list(filter, 50, { before });
       assert.ok(items.every(({ seq }) => seq < before));
       await log.find(items[0]?.id ?? 'none');
+      await log.count(filter, before);
     }
   }
+  await log.failing();
   assert.ok(noted.length > 2 * FILTERS.length);
   for (const [text, values] of noted) {
     const explained = db.prepare(`EXPLAIN QUERY PLAN ${text}`).all(...values);
     const plan = explained.map(({ detail }) => String(detail));
     for (const line of plan) {
-      assert.doesNotMatch(line, /^SCAN (?:d|deliveries|jobs|attempts)\b/, plan.join('\n'));
+      // The index of the dead jobs alone is read from its beginning, up to a limit.
+      assert.doesNotMatch(
+        line,
+        /^SCAN (?:d|deliveries|jobs|attempts)\b(?! USING INDEX jobs_dead$)/,
+        plan.join('\n'),
+      );
     }
   }
 });

@@ -140,7 +140,8 @@ export class Attempt {
 
   /** Adds what is recorded about the attempt to a result. */
   #traced({ outcome, error }: Ended): Ended {
-    const duration = Math.round(performance.now() - (this.#begunAt ?? 0));
+    // Rounded up: an attempt that was made took time.
+    const duration = Math.max(1, Math.ceil(performance.now() - (this.#begunAt ?? 0)));
     const { keptAttempts: kept = KEPT_ATTEMPTS } = this.#target;
     return { outcome: { ...outcome, trace: { duration, answer: this.#answer, kept } }, error };
   }

@@ -42,11 +42,16 @@ async function open(events: readonly string[], changes: Partial<ManagementOption
     });
     return reply.statusCode;
   };
-  const settle = async (event: string, kind: 'done' | 'dead') => {
+  const settle = async (event: string, kind: 'done' | 'dead' | 'retry') => {
     const [job] = await inbox.claim(`handler:${event}`, 1, 'me', 10_000, { now: NOW + 10_000 });
     assert.ok(job);
     const error = 'Error: no answer from https://me:canary@host/';
-    await inbox.settle(job, 'me', kind === 'done' ? { kind } : { kind, error }, NOW);
+    const outcomes = {
+      done: { kind: 'done' },
+      dead: { kind: 'dead', error },
+      retry: { kind: 'retry', error, wait: 1_000 },
+    } as const;
+    await inbox.settle(job, 'me', outcomes[kind], NOW);
   };
   return {
     app,
@@ -77,6 +82,7 @@ test('a list, the newest first, page by page', async () => {
         plannedAt: null,
         attempts: 0,
         size: 52,
+        error: null,
       },
       {
         seq: 2,
@@ -89,6 +95,7 @@ test('a list, the newest first, page by page', async () => {
         plannedAt: null,
         attempts: 0,
         size: 47,
+        error: null,
       },
     ],
     next: 2,
@@ -268,4 +275,47 @@ test('a long body is cut', async () => {
   const json = (await app.inject('/actuator/deliveries/long')).json();
   assert.equal(json.bodyTruncated, true);
   assert.deepEqual(Buffer.from(json.bodyBase64, 'base64'), body.subarray(0, 64 * 1024));
+});
+
+test('counts by status, whatever status is filtered', async () => {
+  await using door = await open(['a', 'a', 'b', 'unhandled', 'signed']);
+  await door.settle('a', 'dead');
+  await door.settle('b', 'done');
+  const counts = { unhandled: 1, processing: 0, pending: 2, dead: 1, done: 1, discarded: 0 };
+  assert.deepEqual((await door.get('/counts')).json, { total: 5, counts, next: null });
+  assert.deepEqual((await door.get('/counts?status=done')).json, { total: 5, counts, next: null });
+  const { json } = await door.get('/counts?event=a');
+  assert.deepEqual([json.total, json.counts.dead, json.counts.pending], [2, 1, 1]);
+  assert.equal((await door.get('/counts?stat=done')).status, 400);
+});
+
+test('what fails: dead deliveries, and each target with its last error, redacted', async () => {
+  await using door = await open(['a', 'a', 'b', 'c']);
+  assert.deepEqual((await door.get('/failing')).json, { dead: 0, targets: [] });
+  await door.settle('a', 'dead');
+  await door.settle('b', 'retry');
+  await door.settle('c', 'done');
+  const error = 'Error: no answer from https://******@host/';
+  assert.deepEqual((await door.get('/failing')).json, {
+    dead: 1,
+    targets: [
+      { target: 'handler:a', dead: 1, retrying: 0, lastDeadAt: new Date(NOW).toISOString(), error },
+      { target: 'handler:b', dead: 0, retrying: 1, lastDeadAt: null, error },
+    ],
+  });
+  const { json } = await door.get('?status=dead');
+  assert.deepEqual(
+    json.items.map(({ error: shown }: { error: string }) => shown),
+    [error],
+  );
+});
+
+test('errors are not listed where details are hidden', async () => {
+  await using door = await open(['a'], { showDetails: 'never' });
+  await door.settle('a', 'dead');
+  for (const path of ['/failing', '?status=dead', '/a-0']) {
+    const { body, status } = await door.get(path);
+    assert.equal(status, 200);
+    assert.doesNotMatch(body, /no answer/, path);
+  }
 });

@@ -1,9 +1,11 @@
+import { setImmediate as nextTick } from 'node:timers/promises';
 import { HttpProblem, type Reply, type RequestContext } from '@portico/transport';
 import { didYouMean } from '../../core/text.ts';
 import { requestFields } from '../../core/trace.ts';
 import {
   ACTIONS,
   type ActionName,
+  DELIVERY_STATUSES,
   type Deliveries,
   type DeliverySummary,
   deliveryPages,
@@ -47,7 +49,35 @@ export function deliveriesEndpoint(
       length += page.items.reduce((sum, { event }) => sum + (event?.length ?? 0), 0);
       if (length >= MAX_NAMES) break;
     }
-    return jsonReply(ctx, { items: items.map(summaryJson), next: next ?? null });
+    return jsonReply(ctx, { items: items.map((item) => summaryJson(item, view)), next: next ?? null });
+  }
+
+  /** Counts as many windows as a list searches. A status in the filter is left out: every status is counted. */
+  async function count(ctx: RequestContext): Promise<Reply> {
+    const { filter, cursor } = readQuery(ctx.query);
+    const { status: _, ...others } = filter;
+    const counts = Object.fromEntries(DELIVERY_STATUSES.map((status) => [status, 0]));
+    let next = cursor !== undefined && 'before' in cursor ? cursor.before : undefined;
+    for (let window = 0; window < MAX_PAGES; window++) {
+      const counted = await log.count(others, next);
+      for (const [status, found] of Object.entries(counted.counts))
+        counts[status] = (counts[status] ?? 0) + found;
+      next = counted.next;
+      if (next === undefined) break;
+      await nextTick();
+    }
+    const total = Object.values(counts).reduce((sum, found) => sum + found, 0);
+    return jsonReply(ctx, { total, counts, next: next ?? null });
+  }
+
+  async function failing(ctx: RequestContext): Promise<Reply> {
+    const { dead, targets } = await log.failing();
+    const shown = targets.map(({ lastDeadAt, error, ...target }) => ({
+      ...target,
+      lastDeadAt: lastDeadAt === null ? null : new Date(lastDeadAt).toISOString(),
+      ...(view.shown && { error: error && mask(error) }),
+    }));
+    return jsonReply(ctx, { dead, targets: shown });
   }
 
   async function show(ctx: RequestContext): Promise<Reply> {
@@ -76,7 +106,12 @@ export function deliveriesEndpoint(
     id: 'deliveries',
     about: 'The webhook deliveries and their status (?status=dead&since=2h).',
     ownAccess: 'read-only',
-    routes: () => ({ '/deliveries': { get: list }, '/deliveries/{id}': { get: show, post: act } }),
+    routes: () => ({
+      '/deliveries': { get: list },
+      '/deliveries/counts': { get: count },
+      '/deliveries/failing': { get: failing },
+      '/deliveries/{id}': { get: show, post: act },
+    }),
   };
 }
 

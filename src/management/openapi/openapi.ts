@@ -271,7 +271,10 @@ const OWN = pathsOf({
     'listDeliveries',
     'The webhook deliveries, newest first, or with `after` oldest first',
     {
-      reply: { items: [summary], next: 'integer|null: `before` or `after` of the next page.' },
+      reply: {
+        items: [{ ...summary, 'error?': 'text|null: The error of a dead job, cut to 300 characters.' }],
+        next: 'integer|null: `before` or `after` of the next page.',
+      },
       parameters: {
         ...FILTERS,
         status: [FILTERS.status, `one of ${DELIVERY_STATUSES.join(' ')}`],
@@ -282,6 +285,34 @@ const OWN = pathsOf({
       refusals: ['DELIVERY_QUERY', 'STORE_UNAVAILABLE'],
     },
   ),
+  'GET /deliveries/counts': op('countDeliveries', 'The number of webhook deliveries by status', {
+    reply: {
+      total: 'integer',
+      counts: Object.fromEntries(DELIVERY_STATUSES.map((status) => [status, 'integer'])),
+      next: 'integer|null: `before` of a request that counts on, if there are very many.',
+    },
+    parameters: {
+      ...FILTERS,
+      status: ['Ignored: every status is counted.', `one of ${DELIVERY_STATUSES.join(' ')}`],
+      before: ['Where the count begins.', 'integer 1..'],
+    },
+    refusals: ['DELIVERY_QUERY', 'STORE_UNAVAILABLE'],
+  }),
+  'GET /deliveries/failing': op('listFailing', 'Dead deliveries, and the targets that fail', {
+    reply: {
+      dead: 'integer: Deliveries of the status dead, of 10,000 that are examined.',
+      targets: [
+        {
+          target: 'text: `handler:<event>` or `forward:<name>`.',
+          dead: 'integer: Its dead jobs, up to 10,000.',
+          retrying: 'integer: Its open jobs whose last attempt failed.',
+          lastDeadAt: nullableTime,
+          'error?': 'text|null: The last error, cut to 300 characters.',
+        },
+      ],
+    },
+    refusals: ['STORE_UNAVAILABLE'],
+  }),
   'GET /deliveries/{id}': op('readDelivery', 'One delivery with its jobs and body', {
     reply: {
       ...summary,

@@ -1,6 +1,7 @@
 import { type MaybePromise, whenReady } from '../../core/scheduler.ts';
 import type { AttemptEntry } from '../../inbox/inbox.ts';
 import type {
+  DeliveryCounts,
   DeliveryCursor,
   DeliveryDetail,
   DeliveryFilter,
@@ -8,10 +9,11 @@ import type {
   DeliveryPage,
   DeliveryStatus,
   DeliverySummary,
+  FailingTargets,
   JobDetail,
   ReplayedJob,
 } from '../../inbox/operations.ts';
-import { HEAD_START, isBlocked, storedKey } from '../inbox-sql.ts';
+import { HEAD_START, isBlocked, storedKey, WAITING_TARGETS } from '../inbox-sql.ts';
 import { IDS_BETWEEN, SEQ_OF_ID } from '../sqlite-inbox/delivery-zones.ts';
 import { type Dialect, queries, type Row, type Sql, type Step } from './sql.ts';
 
@@ -39,11 +41,15 @@ const JOB_STATUS = `CASE WHEN status <> 'open' THEN status WHEN owner IS NULL TH
 /** The planned time of a job before its first attempt; null otherwise. */
 const PLANNED_AT = `CASE WHEN status = 'open' AND owner IS NULL AND attempts = 0 THEN run_at END`;
 
+/** Longer errors are cut in lists, in characters. */
+const MAX_LISTED_ERROR = 300;
+
 /** The columns of a delivery `d` in lists. */
 const SUMMARY = `
   d.seq, d.id, d.source, d.event, d.sender_event, d.received_at, octet_length(d.body), ${STATUS},
   (SELECT CAST(coalesce(sum(attempts), 0) AS int) FROM jobs WHERE delivery = d.seq),
-  (SELECT min(${PLANNED_AT}) FROM jobs WHERE delivery = d.seq)`;
+  (SELECT min(${PLANNED_AT}) FROM jobs WHERE delivery = d.seq),
+  (SELECT max(CASE WHEN status = 'dead' THEN substr(error, 1, ${MAX_LISTED_ERROR}) END) FROM jobs WHERE delivery = d.seq)`;
 
 /** Maximum number of deliveries that a page scans: reads of SQLite block a thread. */
 const WINDOW = 5_000;
@@ -56,6 +62,10 @@ const TEXT_WINDOW = 500;
 const MAX_EVENT_BYTES = 256 * 1024;
 /** Maximum number of successes kept for a job that is replayed again and again. */
 const MAX_REPLAYED = 1_000;
+/** Maximum number of dead jobs, and of open ones, that are counted for one target. */
+const MAX_FAILED = 10_000;
+/** Maximum number of failing targets that are listed. */
+const MAX_TARGETS = 100;
 /** Sorts after every character of an id. */
 const LAST = '\u{10ffff}';
 
@@ -66,17 +76,26 @@ const windowOf = (edge: 'min' | 'max', beyond: '<' | '>', order: 'ASC' | 'DESC')
     FROM (SELECT seq FROM deliveries WHERE seq ${beyond} $1 ORDER BY seq ${order} LIMIT $2 + 0) AS looked`,
 });
 
-/** Up to `$3` deliveries from `$1` to `$2` that match a filter; null parameters match everything. */
-const matching = ({ either }: Dialect, beyond: '<' | '>', within: '<=' | '>=', order: 'ASC' | 'DESC') => ({
+/** The condition that a delivery `d` matches a filter, whose parameters are `$first` and the next five; null matches all. */
+const matches = ({ either }: Dialect, first: number) => {
+  const [event, source, since, until, status, text] = Array.from({ length: 6 }, (_, i) => `$${first + i}`);
+  return `
+        (CAST(${event} AS text) IS NULL OR event = ${event} OR sender_event = ${event})
+        AND (CAST(${source} AS text) IS NULL OR source = ${source})
+        AND (CAST(${since} AS bigint) IS NULL OR received_at >= ${since})
+        AND (CAST(${until} AS bigint) IS NULL OR received_at < ${until})
+        AND (CAST(${status} AS text) IS NULL OR ${STATUS} = ${status})
+        AND (CAST(${text} AS ${either('blob', 'bytea')}) IS NULL
+          OR ${either(`instr(d.body, ${text})`, `position(${text} IN d.body)`)} > 0)`;
+};
+
+/** Up to `$3` deliveries from `$1` to `$2` that match a filter. */
+const matching = (dialect: Dialect, beyond: '<' | '>', within: '<=' | '>=', order: 'ASC' | 'DESC') => ({
   long: `
     WITH found AS (
       SELECT seq, coalesce(octet_length(event), 0) + coalesce(octet_length(sender_event), 0) AS bytes
       FROM deliveries AS d
-      WHERE seq ${beyond} $1 AND seq ${within} $2
-        AND (CAST($4 AS text) IS NULL OR event = $4 OR sender_event = $4) AND (CAST($5 AS text) IS NULL OR source = $5)
-        AND (CAST($6 AS bigint) IS NULL OR received_at >= $6) AND (CAST($7 AS bigint) IS NULL OR received_at < $7)
-        AND (CAST($8 AS text) IS NULL OR ${STATUS} = $8)
-        AND (CAST($9 AS ${either('blob', 'bytea')}) IS NULL OR ${either('instr(d.body, $9)', 'position($9 IN d.body)')} > 0)
+      WHERE seq ${beyond} $1 AND seq ${within} $2 AND ${matches(dialect, 4)}
       ORDER BY seq ${order} LIMIT $3 + 0),
     page AS (
       SELECT seq, count(*) OVER () AS matches,
@@ -97,6 +116,49 @@ export const DELIVERY_QUERIES = queries('deliveries', (sql) => {
     windowForward: windowOf('max', '>', 'ASC'),
     matchesBack: matching(sql, '<', '>=', 'DESC'),
     matchesForward: matching(sql, '>', '<=', 'ASC'),
+    counts: {
+      long: `
+        SELECT status, count(*)
+        FROM (SELECT ${STATUS} AS status FROM deliveries AS d WHERE seq < $1 AND seq >= $2 AND ${matches(sql, 3)}) AS each
+        GROUP BY status`,
+    },
+    // Deliveries of the status dead: one index scan of the dead jobs.
+    dead: {
+      long: `
+        SELECT count(*) FROM (
+          SELECT DISTINCT delivery
+          FROM (SELECT delivery FROM jobs WHERE status = 'dead' ORDER BY seq LIMIT ${MAX_FAILED}) AS ended) AS died
+        WHERE (SELECT count(*) FILTER (WHERE status = 'open') FROM jobs WHERE delivery = died.delivery) = 0`,
+    },
+    // Per target with dead jobs or with open ones that have failed: one index lookup per target (a loose index scan)
+    // plus the jobs that are counted.
+    failing: {
+      long: `
+        ${WAITING_TARGETS},
+        dying (target) AS (
+          SELECT min(target) FROM jobs WHERE status = 'dead'
+          UNION ALL
+          SELECT (SELECT min(jobs.target) FROM jobs WHERE status = 'dead' AND jobs.target > dying.target)
+          FROM dying WHERE dying.target IS NOT NULL),
+        named AS (SELECT target FROM waiting UNION SELECT target FROM dying),
+        counted AS (
+          SELECT target,
+            (SELECT count(*) FROM (
+              SELECT 1 FROM jobs WHERE status = 'dead' AND jobs.target = named.target LIMIT ${MAX_FAILED}) AS ended) AS dead,
+            (SELECT count(*) FILTER (WHERE error IS NOT NULL) FROM (
+              SELECT error FROM jobs WHERE status = 'open' AND NOT blocked AND jobs.target = named.target
+              LIMIT ${MAX_FAILED}) AS open) AS retrying
+          FROM named WHERE target IS NOT NULL)
+        SELECT target, dead, retrying,
+          (SELECT max(finished_at) FROM jobs WHERE status = 'dead' AND jobs.target = counted.target),
+          substr(coalesce(
+            (SELECT error FROM jobs WHERE status = 'dead' AND jobs.target = counted.target
+              ORDER BY finished_at DESC LIMIT 1),
+            (SELECT max(error) FROM (
+              SELECT error FROM jobs WHERE status = 'open' AND NOT blocked AND jobs.target = counted.target
+              LIMIT ${MAX_FAILED}) AS open)), 1, ${MAX_LISTED_ERROR})
+        FROM counted WHERE dead > 0 OR retrying > 0 ORDER BY 4 DESC LIMIT ${MAX_TARGETS}`,
+    },
     find: {
       long: `SELECT ${SUMMARY}, d.data_pointer, d.content_type, d.headers, d.trace, d.body FROM deliveries AS d WHERE ${exact}`,
     },
@@ -186,7 +248,7 @@ export function deliveryLog(
     ): MaybePromise<DeliveryPage> {
       const forward = 'after' in cursor;
       const { windowBack, windowForward, matchesBack, matchesForward } = DELIVERY_QUERIES;
-      const [window, matches] = forward ? [windowForward, matchesForward] : [windowBack, matchesBack];
+      const [window, found] = forward ? [windowForward, matchesForward] : [windowBack, matchesBack];
       const from = forward ? cursor.after : cursor.before;
       const size = filter.text === undefined ? WINDOW : TEXT_WINDOW;
       return whenReady(sql.read(window, from, size), ([bounds]) => {
@@ -195,10 +257,10 @@ export function deliveryLog(
         // In order of arrival, a page must not skip deliveries with a lower `seq` that are not committed yet.
         return whenReady(forward ? awaitEarlier?.() : undefined, () => {
           // One more than the limit shows whether there is another page.
-          const page = sql.read(matches, from, edge, limit + 1, ...conditions(filter));
+          const page = sql.read(found, from, edge, limit + 1, ...conditions(filter));
           return whenReady(page, (rows) => {
             const items = rows.slice(0, limit).map(summaryOf);
-            const matched = Number(rows[0]?.[10] ?? 0);
+            const matched = Number(rows[0]?.[11] ?? 0);
             if (matched > items.length) return { items, next: items.at(-1)?.seq };
             return { items, next: looked === size ? edge : undefined };
           });
@@ -206,12 +268,38 @@ export function deliveryLog(
       });
     },
 
+    count(filter: DeliveryFilter, before = Number.MAX_SAFE_INTEGER): MaybePromise<DeliveryCounts> {
+      const size = filter.text === undefined ? WINDOW : TEXT_WINDOW;
+      return whenReady(sql.read(DELIVERY_QUERIES.windowBack, before, size), ([bounds]) => {
+        const [edge, looked] = (bounds ?? []) as [(number | null)?, number?];
+        if (edge === null || edge === undefined) return { counts: {}, next: undefined };
+        return whenReady(sql.read(DELIVERY_QUERIES.counts, before, edge, ...conditions(filter)), (rows) => ({
+          counts: Object.fromEntries(rows.map(([status, count]) => [String(status), Number(count)])),
+          next: looked === size ? edge : undefined,
+        }));
+      });
+    },
+
+    failing: (): MaybePromise<FailingTargets> =>
+      whenReady(sql.read(DELIVERY_QUERIES.dead), ([dead]) =>
+        whenReady(sql.read(DELIVERY_QUERIES.failing), (rows) => ({
+          dead: Number(dead?.[0] ?? 0),
+          targets: rows.map(([target, died, retrying, lastDeadAt, error]) => ({
+            target: String(target),
+            dead: Number(died),
+            retrying: Number(retrying),
+            lastDeadAt: lastDeadAt === null ? null : Number(lastDeadAt),
+            error: error === null ? null : String(error),
+          })),
+        })),
+      ),
+
     find: (id: string): MaybePromise<DeliveryDetail | undefined> =>
       whenReady(sql.read(find, id), ([row]) => {
         if (row === undefined) return undefined;
         const summary = summaryOf(row);
         type Columns = [string, string | null, string | null, string | null, Uint8Array];
-        const [dataPointer, contentType, headers, trace, body] = row.slice(10) as Columns;
+        const [dataPointer, contentType, headers, trace, body] = row.slice(11) as Columns;
         return whenReady(sql.read(jobs, summary.seq), (jobRows) =>
           whenReady(sql.read(attempts, summary.seq), (rows) => {
             const entries = entriesByJob(rows);
@@ -286,10 +374,11 @@ function summaryOf(row: Row): DeliverySummary {
     DeliverySummary['status'],
     number,
     number | null,
+    string | null,
   ];
   const columns = row as Columns & Row;
-  const [seq, id, source, event, senderEvent, receivedAt, size, status, attempts, plannedAt] = columns;
-  return { seq, id, source, event, senderEvent, status, receivedAt, attempts, size, plannedAt };
+  const [seq, id, source, event, senderEvent, receivedAt, size, status, attempts, plannedAt, error] = columns;
+  return { seq, id, source, event, senderEvent, status, receivedAt, attempts, size, plannedAt, error };
 }
 
 function jobOf(

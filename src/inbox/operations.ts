@@ -68,6 +68,8 @@ export interface DeliveryFilter {
   /** Either the sender's name or Portico's. */
   readonly event?: string;
   readonly source?: string;
+  /** It has a job for this target. */
+  readonly target?: string;
   /** Received at or after, in milliseconds since the epoch. */
   readonly since?: number;
   /** Received before, in milliseconds since the epoch. */
@@ -145,7 +147,7 @@ export interface DeliveryLog {
 }
 
 /** The fields of a filter, in a query string or on the command line. */
-export const FILTER_FIELDS = ['status', 'event', 'source', 'since', 'until', 'text'] as const;
+export const FILTER_FIELDS = ['status', 'event', 'source', 'target', 'since', 'until', 'text'] as const;
 
 type FilterField = (typeof FILTER_FIELDS)[number];
 
@@ -177,6 +179,7 @@ export function readFilter({ text, name, problems }: QueryTexts<FilterField>, no
     status,
     event: text('event'),
     source: text('source'),
+    target: text('target'),
     since: moment('since'),
     until: moment('until'),
     text: text('text') || undefined,

@@ -265,9 +265,12 @@ function linksOf(basePath: string, endpoints: readonly Exposed[]): string {
   return JSON.stringify({ _links: { self: link(''), ...Object.fromEntries(links) } });
 }
 
-/** Named as in Actuator: `/env/{toMatch}` is `env-toMatch`. */
+/** Named as in Actuator: `/env/{toMatch}` is `env-toMatch`, `/deliveries/counts` is `deliveries-counts`. */
 function linkName(path: string): string {
-  return path.slice(1).replace(/\/\{\*?(.*)\}$/, '-$1');
+  return path
+    .slice(1)
+    .replace(/\/\{\*?(.*)\}$/, '-$1')
+    .replaceAll('/', '-');
 }
 
 interface PageLink {

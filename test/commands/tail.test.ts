@@ -36,6 +36,7 @@ test('tail shows what is new, each once and in order, until Ctrl+C', async () =>
     'plannedAt',
     'attempts',
     'size',
+    'error',
   ]);
   tail.child.kill('SIGINT');
   assert.equal(await tail.exited(), 0);

@@ -89,6 +89,22 @@ for (const [engine, open] of Object.entries(engines)) {
       ]);
     });
 
+    test('a delivery is found by the target of any of its jobs', async () => {
+      await using database = await open();
+      const jobs: readonly NewJob[] = ['handler:a', 'forward:b'].map((target) => ({
+        target,
+        orderKey: null,
+      }));
+      const both = await stored(database.current, 'pending', { jobs });
+      const one = await stored(database.current, 'pending', { jobs: jobs.slice(1) });
+      await stored(database.current, 'unhandled');
+      assert.deepEqual(await all(database.current, { target: 'handler:a' }), [both.id]);
+      assert.deepEqual(await all(database.current, { target: 'forward:b' }), [one.id, both.id]);
+      assert.deepEqual(await all(database.current, { target: 'forward:b', status: 'dead' }), []);
+      const { counts } = await database.current.deliveries.count({ target: 'forward:b' });
+      assert.deepEqual(counts, { pending: 2 });
+    });
+
     test('every status has its deliveries', async () => {
       await using database = await open();
       const byStatus = new Map<DeliveryStatus, string>();

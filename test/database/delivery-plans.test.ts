@@ -15,6 +15,7 @@ const FILTERS: readonly DeliveryFilter[] = [
   {},
   { status: 'dead' },
   { status: 'unhandled' },
+  { target: 'handler:filled' },
   { event: 'filled', source: '' },
   { since: 1_700_000_000_000, until: 1_700_000_500_000 },
   { text: '"number":7}' },

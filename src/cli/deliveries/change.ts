@@ -141,7 +141,7 @@ function checkSelection(args: CommandArguments, filter: DeliveryFilter): void {
   }
   if (!named && !filtered) {
     throw args.misuse(
-      'select deliveries by id, or with --dead, --status, --event, --source, --since, --until or --text',
+      'select deliveries by id, or with --dead, --status, --event, --source, --target, --since, --until or --text',
     );
   }
 }

@@ -12,6 +12,7 @@ export const FILTER_OPTIONS = {
   '--status <status>': 'Status of the deliveries: unhandled, processing, pending, dead, done or discarded.',
   '--event <name>': "Event of the deliveries, by the sender's name or the name in Portico.",
   '--source <name>': 'Source of the deliveries; "" for those sent to /webhook.',
+  '--target <name>': 'Target of one of their jobs, such as handler:invoice or forward:billing.',
 };
 /** The options that select deliveries by their time of receipt and text. */
 export const TIME_OPTIONS = {

@@ -152,7 +152,7 @@ test('nonsense is a 400 that says what is wrong', async () => {
     ['?statu=dead', 'There is no such parameter; did you mean status?'],
     [
       '?x',
-      'There is no such parameter; there are status, event, source, since, until, text, limit, before, after',
+      'There is no such parameter; there are status, event, source, target, since, until, text, limit, before, after',
     ],
     ['?status=deat', /^status must be one of .*; did you mean dead\?$/],
     ['?since=now', /^since must be an ISO 8601 time/],

@@ -171,6 +171,7 @@ const FILTERS: Readonly<Record<(typeof FILTER_FIELDS)[number], string>> = {
   status: 'The status of the deliveries.',
   event: "Their event, by the sender's name or the name in Portico.",
   source: 'Their source.',
+  target: 'The target of one of their jobs, such as `forward:billing`.',
   since: 'The earliest time of receipt: ISO 8601, or an age like 2h.',
   until: 'The time of receipt before which deliveries match.',
   text: 'A text in their bodies.',

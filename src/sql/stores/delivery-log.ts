@@ -76,12 +76,17 @@ const windowOf = (edge: 'min' | 'max', beyond: '<' | '>', order: 'ASC' | 'DESC')
     FROM (SELECT seq FROM deliveries WHERE seq ${beyond} $1 ORDER BY seq ${order} LIMIT $2 + 0) AS looked`,
 });
 
-/** The condition that a delivery `d` matches a filter, whose parameters are `$first` and the next five; null matches all. */
+/** The condition that a delivery `d` matches a filter, whose parameters are `$first` and the next six; null matches all. */
 const matches = ({ either }: Dialect, first: number) => {
-  const [event, source, since, until, status, text] = Array.from({ length: 6 }, (_, i) => `$${first + i}`);
+  const [event, source, since, until, status, text, target] = Array.from(
+    { length: 7 },
+    (_, i) => `$${first + i}`,
+  );
   return `
         (CAST(${event} AS text) IS NULL OR event = ${event} OR sender_event = ${event})
         AND (CAST(${source} AS text) IS NULL OR source = ${source})
+        AND (CAST(${target} AS text) IS NULL
+          OR (SELECT count(*) FILTER (WHERE target = ${target}) FROM jobs WHERE delivery = d.seq) > 0)
         AND (CAST(${since} AS bigint) IS NULL OR received_at >= ${since})
         AND (CAST(${until} AS bigint) IS NULL OR received_at < ${until})
         AND (CAST(${status} AS text) IS NULL OR ${STATUS} = ${status})
@@ -357,9 +362,9 @@ export function deliveryLog(
 }
 
 /** The values of a filter. A text is sought as bytes; NUL is left out, as names cannot have it. */
-function conditions({ event, source, since, until, status, text }: DeliveryFilter) {
+function conditions({ event, source, since, until, status, text, target }: DeliveryFilter) {
   const bytes = text === undefined ? null : Buffer.from(text.replaceAll('\0', ''));
-  return [event ?? null, source ?? null, since ?? null, until ?? null, status ?? null, bytes];
+  return [event ?? null, source ?? null, since ?? null, until ?? null, status ?? null, bytes, target ?? null];
 }
 
 function summaryOf(row: Row): DeliverySummary {

@@ -259,8 +259,8 @@ test('a module exports little, and little for one neighbour alone', () => {
   );
 });
 
-test('the console has at most 950 lines of style sheets', () => {
+test('the console has at most 1,200 lines of style sheets', () => {
   const sheets = globSync('packages/console/style/*.css', { cwd: ROOT });
   const lines = sheets.map((file) => readFileSync(join(ROOT, file), 'utf8').split('\n').length - 1);
-  assert.ok(lines.reduce((sum, each) => sum + each, 0) <= 950);
+  assert.ok(lines.reduce((sum, each) => sum + each, 0) <= 1_200);
 });

@@ -1,6 +1,7 @@
-import { type ReactElement, type ReactNode, useEffect, useState } from 'react';
+import { type ReactElement, type ReactNode, useEffect, useRef, useState } from 'react';
 import { type About, AboutContext, useAbout } from './data/about.ts';
 import { API, type Connection, watchConnection } from './data/api.ts';
+import { type Failing, FailingContext, shownCount, useFailing } from './data/deliveries.ts';
 import { type Route, useRoute } from './data/route.ts';
 import { useData } from './data/use-data.ts';
 import { Deliveries } from './pages/deliveries.tsx';
@@ -27,6 +28,8 @@ export function App() {
   const about = useData<About>('about', connection === 'lost' ? 3_000 : 30_000);
   const page = PAGES.find(({ id }) => id === route.page);
   const closed = about.value?.closed[page?.needs ?? ''];
+  const hasDeliveries = about.value?.endpoints.includes('deliveries') === true;
+  const failing = useData<Failing>(hasDeliveries ? 'deliveries/failing' : undefined, 5_000);
 
   useEffect(() => {
     document.title = `${page?.title ?? 'Not found'} · Portico console`;
@@ -36,22 +39,24 @@ export function App() {
 
   return (
     <AboutContext value={about.value}>
-      <Shell current={route.page} connection={connection}>
-        {page === undefined ? (
-          <Empty icon="search" title="There is no such page">
-            <a href="#/overview">Go to the overview</a>
-          </Empty>
-        ) : closed !== undefined ? (
-          <Page title={page.title}>
-            <Empty icon="lock" title={`${page.title} are hidden here`}>
-              {closed}.
+      <FailingContext value={failing}>
+        <Shell current={route.page} connection={connection}>
+          {page === undefined ? (
+            <Empty icon="search" title="There is no such page">
+              <a href="#/overview">Go to the overview</a>
             </Empty>
-          </Page>
-        ) : (
-          <page.View key={page.id} route={route} />
-        )}
-      </Shell>
-      <Toasts />
+          ) : closed !== undefined ? (
+            <Page title={page.title}>
+              <Empty icon="lock" title={`${page.title} are hidden here`}>
+                {closed}.
+              </Empty>
+            </Page>
+          ) : (
+            <page.View key={page.id} route={route} />
+          )}
+        </Shell>
+        <Toasts />
+      </FailingContext>
     </AboutContext>
   );
 }
@@ -78,6 +83,10 @@ function Shell({
   // biome-ignore lint/correctness/useExhaustiveDependencies: navigating closes the menu.
   useEffect(() => setOpen(false), [current]);
 
+  const main = useRef<HTMLElement | null>(null);
+  useKeptFocus(main);
+  const dead = useFailing().value?.dead ?? 0;
+
   const [tone, word] = CONNECTIONS[connection];
   const offered = PAGES.filter(
     ({ needs }) =>
@@ -85,13 +94,17 @@ function Shell({
   );
   return (
     <div className="shell">
-      <button
-        type="button"
+      {/* biome-ignore lint/a11y/useValidAnchor: it is a link within the page, but the fragment names a page. */}
+      <a
+        href="#main"
         className="button primary skip"
-        onClick={() => document.getElementById('main')?.focus()}
+        onClick={(event) => {
+          event.preventDefault();
+          main.current?.focus();
+        }}
       >
         Skip to the page
-      </button>
+      </a>
       <aside className={isOpen ? 'side open' : 'side'}>
         <div className="brand">
           <svg viewBox="0 0 32 32" aria-hidden="true">
@@ -127,6 +140,15 @@ function Shell({
                   <Icon name={icon} />
                   {title}
                 </a>
+                {id === 'deliveries' && dead > 0 && (
+                  <a
+                    className="dead-count"
+                    href="#/deliveries?status=dead"
+                    aria-label={`${shownCount(dead)} dead`}
+                  >
+                    {shownCount(dead)}
+                  </a>
+                )}
               </li>
             ))}
           </ul>
@@ -162,7 +184,7 @@ function Shell({
           )}
         </footer>
       </aside>
-      <main id="main" tabIndex={-1}>
+      <main id="main" tabIndex={-1} ref={main}>
         {connection === 'lost' && (
           <div className="notice bad" role="alert">
             The connection to the service is lost. The page shows the last known data; the console keeps
@@ -173,6 +195,45 @@ function Shell({
       </main>
     </div>
   );
+}
+
+/**
+ * Keeps the focus in the page: if the element that has it is removed, as a row or a button that acted, the nearest
+ * element around it that still exists gets it.
+ */
+function useKeptFocus(page: { readonly current: HTMLElement | null }): void {
+  useEffect(() => {
+    let around: Element[] = [];
+    const note = ({ target }: FocusEvent) => {
+      around = [];
+      for (let each = target as Element | null; each !== null; each = each.parentElement) around.push(each);
+    };
+    const keep = () => {
+      const [lost] = around;
+      if (lost === undefined || document.activeElement !== document.body) return;
+      // Elements that move within the page lose the focus too.
+      const next = around.find(
+        (each) => each.isConnected && (each === lost || each.hasAttribute('tabindex')),
+      );
+      if (next instanceof HTMLElement) next.focus({ preventScroll: true });
+    };
+    const forget = ({ target }: MouseEvent) => {
+      if (
+        target instanceof Element &&
+        target.closest('a, button, input, select, textarea, [tabindex]') === null
+      )
+        around = [];
+    };
+    const watcher = new MutationObserver(keep);
+    if (page.current !== null) watcher.observe(page.current, { childList: true, subtree: true });
+    document.addEventListener('focusin', note);
+    document.addEventListener('mousedown', forget);
+    return () => {
+      watcher.disconnect();
+      document.removeEventListener('focusin', note);
+      document.removeEventListener('mousedown', forget);
+    };
+  }, [page]);
 }
 
 /** The other pages of the service, if they are available. */

@@ -28,6 +28,7 @@ declare module 'react' {
   export function useMemo<T>(make: () => T, dependencies: readonly unknown[]): T;
   export function useCallback<T>(callback: T, dependencies: readonly unknown[]): T;
   export function useId(): string;
+  export const Fragment: (props: { readonly children?: ReactNode }) => ReactElement;
   export function createContext<T>(initial: T): Context<T>;
   export function useContext<T>(context: Context<T>): T;
 }
@@ -48,7 +49,10 @@ declare module 'react/jsx-runtime' {
       readonly scrollHeight: number;
       readonly clientHeight: number;
     };
+    readonly target: { closest(selector: string): unknown };
     readonly key: string;
+    readonly ctrlKey: boolean;
+    readonly metaKey: boolean;
     preventDefault(): void;
   }
   interface Attributes {

@@ -361,7 +361,7 @@ function createTestSender({ sources, secrets, receiver }: TestSenderOptions): Te
     return { layout: defaultLayout('token'), sign: signer };
   }
 
-  function signed(name: string, called: string, data: unknown) {
+  function signed(name: string, called: string, content: Parameters<TestSender['send']>[2]) {
     const source = sources.find((each) => each.name === name);
     if (source === undefined && name !== '') throw wrong('There is no such source');
     const id = randomUUID();
@@ -369,12 +369,14 @@ function createTestSender({ sources, secrets, receiver }: TestSenderOptions): Te
       const { layout, sign: signer } = sign(source);
       const event = sentName(layout, called);
       const sample = source && samplesOf(source.scheme).find((each) => each.event === event);
-      const body = buildBody(layout, { event, data, id, sample });
       const timestamp = Math.floor(Date.now() / 1_000);
-      return {
-        body,
-        headers: signDelivery(layout, signer, { id, event, body, timestamp, headers: sample?.headers ?? {} }),
-      };
+      const isRaw = 'body' in content;
+      const body = isRaw
+        ? rawBody(content.body, layout, id)
+        : buildBody(layout, { event, data: content.data, id, sample });
+      const type = isRaw && content.contentType !== '' ? { 'content-type': content.contentType } : {};
+      const headers = { ...sample?.headers, ...type };
+      return { body, headers: signDelivery(layout, signer, { id, event, body, timestamp, headers }) };
     } catch (error) {
       const isWrong = error instanceof UnsignableError || error instanceof UnusableSecretError;
       throw isWrong ? wrong(sentence(error.message)) : error;
@@ -392,8 +394,8 @@ function createTestSender({ sources, secrets, receiver }: TestSenderOptions): Te
         return { name, scheme, event: samples[0]?.event ?? [...events.keys()][0] ?? 'new_commit', samples };
       }),
     ],
-    async send(source, event, data): Promise<TestAnswer> {
-      const { body, headers } = signed(source, event, data);
+    async send(source, event, content): Promise<TestAnswer> {
+      const { body, headers } = signed(source, event, content);
       const door = receiver(source === '' ? '/webhook' : `/webhook/${encodeURIComponent(source)}`);
       if (door === undefined) throw wrong('The webhook door does not listen');
       using sender = createSender(door);
@@ -405,6 +407,23 @@ function createTestSender({ sources, secrets, receiver }: TestSenderOptions): Te
       }
     },
   };
+}
+
+/**
+ * A whole body. If its layout has the sender's id or the time in it, it gets new ones, without which it would be a
+ * duplicate, or too old.
+ */
+function rawBody(text: string, { dedup, sentAt, isForm }: SourceLayout, id: string): Uint8Array {
+  if (dedup?.kind !== 'pointer' && sentAt === undefined) return Buffer.from(text);
+  let data: unknown;
+  try {
+    data = isForm === true ? Object.fromEntries(new URLSearchParams(text)) : JSON.parse(text);
+  } catch {
+    return Buffer.from(text);
+  }
+  const event = { kind: 'header', name: '' } as const;
+  const layout = { event, data: [], dedup, ...(sentAt && { sentAt }), isForm: isForm === true };
+  return buildBody(layout, { event: '', data, id });
 }
 
 function sentence(text: string): string {

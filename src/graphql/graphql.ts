@@ -274,7 +274,6 @@ function graphiqlAssets(path: string, manifest: Manifest, directory: URL): Fasti
 
 const PAGE = {
   title: 'Portico GraphQL',
-  colour: '#d60590',
   policy: [
     "script-src 'self'",
     "worker-src 'self'",

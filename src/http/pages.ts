@@ -92,8 +92,6 @@ ${content}</body>
 /** The parts in which the pages differ. */
 interface HtmlPage {
   readonly title: string;
-  /** The colour of the icon, such as `#d60590`. */
-  readonly colour: string;
   /** Directives in addition to those of every page, such as `"style-src 'self'"`. */
   readonly policy: readonly string[];
   readonly head: string;
@@ -111,10 +109,17 @@ const PAGE_POLICY = [
   "frame-ancestors 'none'",
 ];
 
+/** The icon of all pages: the arch of a portico. */
+const ICON =
+  "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 32 32'%3E" +
+  "%3Crect width='32' height='32' rx='8' fill='%233451d1'/%3E" +
+  "%3Cpath d='M8 25V16a8 8 0 0 1 16 0v9M13 25v-8a3 3 0 0 1 6 0v8' fill='none' stroke='white' " +
+  "stroke-width='2.6' stroke-linecap='round'/%3E%3C/svg%3E";
+
 /** An HTML page of the package. */
-export function htmlPage({ title, colour, policy, head, content }: HtmlPage): Reply {
+export function htmlPage({ title, policy, head, content }: HtmlPage): Reply {
   const scheme = '<meta name="color-scheme" content="light dark">\n';
-  const body = htmlDocument(title, scheme + head, content, icon(colour));
+  const body = htmlDocument(title, scheme + head, content, ICON);
   const headers = {
     'content-security-policy': [...PAGE_POLICY, ...policy].join('; '),
     'cache-control': 'no-store',
@@ -140,15 +145,6 @@ export function pageTags(base: string, { script, style }: Manifest): string {
 export function assetsBase(path: string): string {
   const lastSegment = path.slice(path.lastIndexOf('/') + 1);
   return lastSegment === '' ? './assets/' : `./${encodeURIComponent(lastSegment)}/assets/`;
-}
-
-function icon(colour: string): string {
-  return (
-    "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 32 32'%3E" +
-    `%3Crect width='32' height='32' rx='8' fill='${encodeURIComponent(colour)}'/%3E` +
-    "%3Cpath d='M8 25V16a8 8 0 0 1 16 0v9M13 25v-8a3 3 0 0 1 6 0v8' fill='none' stroke='white' " +
-    "stroke-width='2.6' stroke-linecap='round'/%3E%3C/svg%3E"
-  );
 }
 
 /** A file of a built page. */

@@ -181,3 +181,12 @@ describe('masking', () => {
     }
   });
 });
+
+test('the console shows settings, but no other variable and no secret', () => {
+  const show = valueShower('settings', { texts: ['canary'] });
+  const property = { value: 'seen canary', secret: false };
+  assert.equal(show('LOG_LEVEL', property, true), 'seen ******');
+  assert.equal(show('EDITOR', property, false), MASK);
+  assert.equal(show('LOG_LEVEL', { ...property, secret: true }, true), MASK);
+  assert.equal(show('MANAGEMENT_PASSWORD', property, true), MASK);
+});

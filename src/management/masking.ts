@@ -26,8 +26,8 @@ export function accessRules(rules: AccessRules): (id: string, own: Access | unde
 
 const MASK = '******';
 
-/** When to show the values of properties. Only authorised requests pass the guard. */
-type ShowValues = 'never' | 'when-authorized' | 'always';
+/** When to show the values of properties: `settings` shows those of the service's own. Only authorised requests pass the guard. */
+type ShowValues = 'never' | 'settings' | 'when-authorized' | 'always';
 
 /** Matched anywhere in a name without separators: hiding a harmless value beats showing a secret. */
 const SECRET_PARTS =
@@ -85,12 +85,13 @@ export function maskText(text: string, { texts }: SecretTexts): string {
 }
 
 /** A property's value as it may be shown. */
-type ShowValue = (name: string, property: Pick<Property, 'value' | 'secret'>) => unknown;
+type ShowValue = (name: string, property: Pick<Property, 'value' | 'secret'>, isSetting?: boolean) => unknown;
 
 /** Shows plain values and lists of them, with `secrets` redacted; of others, only the type. */
 export function valueShower(showValues: ShowValues, secrets: SecretTexts): ShowValue {
-  return (name, { value, secret }) => {
-    if (showValues === 'never' || secret || isSecretName(name)) return MASK;
+  return (name, { value, secret }, isSetting = true) => {
+    const isHidden = showValues === 'never' || (showValues === 'settings' && !isSetting);
+    if (isHidden || secret || isSecretName(name)) return MASK;
     return Array.isArray(value) ? value.map((item) => plainValue(item, secrets)) : plainValue(value, secrets);
   };
 }

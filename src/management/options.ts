@@ -20,7 +20,7 @@ import type { mappingsEndpoint } from './endpoints/runtime.ts';
 import type { AccessRules, valueShower } from './masking.ts';
 import type { SpringBootAdminOptions } from './spring-boot-admin.ts';
 
-type ShowValues = Parameters<typeof valueShower>[0];
+type ShowValues = Exclude<Parameters<typeof valueShower>[0], 'settings'>;
 
 type Mappings = Parameters<typeof mappingsEndpoint>[1];
 

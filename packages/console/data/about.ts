@@ -21,6 +21,8 @@ export interface About {
   readonly closed: Readonly<Record<string, string>>;
   /** Whether the API reference is also exposed outside the console. */
   readonly reference: boolean;
+  /** MANAGEMENT_SHOW_VALUES. */
+  readonly showValues: 'never' | 'when-authorized' | 'always';
 }
 
 /** Undefined until the service has answered. */

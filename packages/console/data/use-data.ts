@@ -2,10 +2,12 @@ import { useCallback, useEffect, useRef, useState } from 'react';
 import { ApiError, read } from './api.ts';
 import { goTo, linkTo, type Route } from './route.ts';
 
-/** The last answer of an endpoint, and the error of the last request if it failed. */
+/** The last answer of an endpoint, and why there is none. */
 export interface Data<T> {
   readonly value: T | undefined;
   readonly error: ApiError | undefined;
+  /** Why the value, which is kept, could not be read anew. */
+  readonly stale: ApiError | undefined;
   reload(): void;
 }
 
@@ -14,7 +16,16 @@ const MIN_INTERVAL = 2_000;
 /** Timers may fire slightly early, in milliseconds. */
 const TOLERANCE = 50;
 
-/** Reads an endpoint, repeatedly while the tab is visible. A failure keeps the last value. */
+/** Time after which a request that failed is repeated, in milliseconds. */
+const RETRY = 3_000;
+
+/** Whether the next request may succeed although nothing is changed: no answer, or a fault of the service. */
+const mayPass = ({ status }: ApiError) => status === 0 || status === 429 || status >= 500;
+
+/**
+ * Reads an endpoint, repeatedly while the tab is visible. A failure keeps the last value, and is tried again until the
+ * service answers.
+ */
 export function useData<T>(
   path: string | undefined,
   every?: number,
@@ -52,9 +63,20 @@ export function useData<T>(
     };
   }, [every]);
 
+  const failed = state.path === path && state.error !== undefined && mayPass(state.error);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: each failure is tried again.
+  useEffect(() => {
+    if (!failed) return;
+    const timer = setInterval(() => {
+      if (!document.hidden) setRound((n) => n + 1);
+    }, RETRY);
+    return () => clearInterval(timer);
+  }, [failed, state.error]);
+
   const reload = useCallback(() => setRound((n) => n + 1), []);
-  const current = state.path === path ? state : {};
-  return { value: current.value, error: current.error, reload };
+  const { value, error } = state.path === path ? state : {};
+  const isKept = value !== undefined && error !== undefined && mayPass(error);
+  return { value, error: isKept ? undefined : error, stale: isKept ? error : undefined, reload };
 }
 
 /** A page of a list, with the filters and the position that the URL keeps, so that a view can be shared. */

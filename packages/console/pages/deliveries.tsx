@@ -1,24 +1,28 @@
 import { useEffect, useRef, useState } from 'react';
 import { useAbout } from '../data/about.ts';
-import { act, useLive } from '../data/api.ts';
+import { useLive } from '../data/api.ts';
 import {
   type Action,
-  collect,
+  asksFirst,
+  type DeliveryCounts,
   type DeliveryList,
   type DeliveryRow,
   isActionable,
   listQuery,
+  STATUSES,
   statusTone,
+  useUntilSettled,
 } from '../data/deliveries.ts';
-import { formatBytes, formatMoment, formatMs } from '../data/format.ts';
+import { formatBytes, formatMoment } from '../data/format.ts';
 import { linkTo, type Route } from '../data/route.ts';
 import { useData, usePaged } from '../data/use-data.ts';
+import { ActOn, actOn } from '../deliveries/act-on.tsx';
+import { SendDelivery } from '../deliveries/send.tsx';
 import { type Column, DataTable, Loaded, Pager } from '../parts/data-table.tsx';
-import { Dialog } from '../parts/dialog.tsx';
-import { Choice, type Filter, Filters } from '../parts/filters.tsx';
+import { type Filter, Filters } from '../parts/filters.tsx';
 import { Icon } from '../parts/icon.tsx';
 import { Card, Empty, Notice, Page, PauseButton, Status } from '../parts/parts.tsx';
-import { actOn, Delivery } from './delivery.tsx';
+import { Delivery } from './delivery.tsx';
 
 /** The webhook deliveries; new ones appear as they arrive. */
 export function Deliveries({ route }: { route: Route }) {
@@ -27,15 +31,7 @@ export function Deliveries({ route }: { route: Route }) {
 
 const PAGE = '50';
 
-const STATUSES = ['unhandled', 'processing', 'pending', 'dead', 'done', 'discarded'] as const;
-
 const FILTERS: readonly Filter[] = [
-  {
-    kind: 'choice',
-    name: 'status',
-    label: 'Status',
-    options: [['', 'Any'], ...STATUSES.map((status) => [status, status] as const)],
-  },
   {
     kind: 'choice',
     name: 'since',
@@ -51,38 +47,56 @@ const FILTERS: readonly Filter[] = [
   { kind: 'time', name: 'until', label: 'Before' },
   { kind: 'text', name: 'event', label: 'Event', hint: 'new_commit' },
   { kind: 'text', name: 'source', label: 'Source', hint: 'github' },
+  { kind: 'text', name: 'target', label: 'Handler or address', hint: 'handler:new_commit' },
   { kind: 'text', name: 'text', label: 'Text in the body', hint: 'customer or id', isWide: true },
 ];
+
+/** What the dialog acts on: ticked or single rows, or all that match. */
+interface Asked {
+  readonly action: Action;
+  readonly chosen?: readonly DeliveryRow[];
+}
 
 function List({ route }: { route: Route }) {
   const about = useAbout();
   const [isPaused, setPaused] = useState(false);
   const [hasChanged, setChanged] = useState(false);
-  const [dialog, setDialog] = useState<Action | 'test'>();
+  const [isTesting, setTesting] = useState(false);
+  const [asked, setAsked] = useState<Asked>();
+  const [ticked, setTicked] = useState<ReadonlySet<string | number>>(new Set());
   const list = usePaged<DeliveryList>(route, 'before', (query) => {
     const before = query.get('before');
     return listQuery(query, { limit: PAGE, ...(before !== null && { before }) });
   });
-  const { filters, isFirst, reload, turnTo } = list;
+  const counts = useCounts(route.query);
+  const { filters, isFirst, turnTo } = list;
+  const reload = () => {
+    list.reload();
+    counts.reload();
+  };
 
   useLive('deliveries', {
     deliveries: () => {
-      if (isPaused) setChanged(true);
-      else if (isFirst) reload();
+      if (isPaused) return setChanged(true);
+      if (isFirst) list.reload();
+      counts.reload();
     },
   });
+  useUntilSettled(isPaused ? [] : (list.value?.items ?? []), list.reload);
   useEffect(() => {
     if (!isPaused) setChanged(false);
   }, [isPaused]);
+  // Another filter or page has other rows.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: nothing stays ticked unseen.
+  useEffect(() => setTicked(new Set()), [route.query.toString()]);
 
   const isFiltered = Object.keys(filters).length > 0;
   const mayAct = about?.actions === true;
-  const close = () => setDialog(undefined);
-  const toAll = (action: Action, words: string, className: string) => (
-    <button type="button" className={`button small ${className}`} onClick={() => setDialog(action)}>
-      {words} all {isFiltered ? 'matching' : ''}
-    </button>
-  );
+  const ask = (action: Action, row: DeliveryRow) => {
+    if (asksFirst(action, row)) setAsked({ action, chosen: [row] });
+    else void actOn(row.id, action, reload);
+  };
+  const chosen = list.value?.items.filter(({ id }) => ticked.has(id)) ?? [];
   return (
     <Page
       title="Deliveries"
@@ -91,7 +105,7 @@ function List({ route }: { route: Route }) {
         <>
           <PauseButton isPaused={isPaused} onChange={setPaused} />
           {mayAct && about.endpoints.includes('test-deliveries') && (
-            <button type="button" className="button primary" onClick={() => setDialog('test')}>
+            <button type="button" className="button primary" onClick={() => setTesting(true)}>
               <Icon name="send" />
               Send a test delivery
             </button>
@@ -99,7 +113,12 @@ function List({ route }: { route: Route }) {
         </>
       }
     >
-      <Filters filters={FILTERS} values={filters} onApply={list.apply} />
+      <Tabs query={route.query} counts={counts.value} />
+      <Filters
+        filters={FILTERS}
+        values={filters}
+        onApply={(given) => list.apply({ ...given, ...(filters.status && { status: filters.status }) })}
+      />
       {hasChanged && <Notice tone="info">The list has changed since you paused it.</Notice>}
       <Card>
         <Loaded data={list} what="The list of deliveries">
@@ -112,17 +131,26 @@ function List({ route }: { route: Route }) {
                   label="Deliveries"
                   rows={items}
                   keyOf={({ id }) => id}
-                  columns={[...COLUMNS, mayAct && actionsOf(reload)]}
+                  hrefOf={({ id }) => linkTo('deliveries', id)}
+                  selection={mayAct ? { keys: ticked, onChange: setTicked } : undefined}
+                  columns={[
+                    ...COLUMNS,
+                    items.some(({ error }) => error) ? ERROR_COLUMN : SIZE_COLUMN,
+                    DELIVERY_COLUMN,
+                    mayAct && actionsOf(ask),
+                  ]}
                 />
               )}
               {(items.length > 0 || next !== null) && (
                 <Pager
+                  total={totalOf(counts.value, filters.status)}
                   actions={
                     mayAct && (
-                      <>
-                        {toAll('replay', 'Replay', '')}
-                        {toAll('discard', 'Discard', 'danger')}
-                      </>
+                      <BulkActions
+                        chosen={chosen}
+                        isFiltered={isFiltered}
+                        onAsk={(action, rows) => setAsked({ action, ...(rows && { chosen: rows }) })}
+                      />
                     )
                   }
                   pages={[
@@ -135,11 +163,116 @@ function List({ route }: { route: Route }) {
           )}
         </Loaded>
       </Card>
-      {dialog === 'test' && <SendTest onClose={close} onSent={reload} />}
-      {(dialog === 'replay' || dialog === 'discard') && (
-        <ActOnAll action={dialog} query={route.query} onClose={close} onDone={reload} />
+      {isTesting && <SendDelivery onClose={() => setTesting(false)} onSent={reload} />}
+      {asked !== undefined && (
+        <ActOn
+          {...asked}
+          query={route.query}
+          onClose={() => setAsked(undefined)}
+          onDone={() => {
+            setTicked(new Set());
+            reload();
+          }}
+        />
       )}
     </Page>
+  );
+}
+
+/** A count takes at most this share of the time of a page, because it may read very many deliveries. */
+const COUNTING = 0.1;
+
+/** The numbers of deliveries by status. `reload` counts again soon, but not all the time. */
+function useCounts(query: URLSearchParams) {
+  const [round, setRound] = useState(0);
+  const others = new URLSearchParams(query);
+  others.delete('before');
+  others.delete('status');
+  const data = useData<DeliveryCounts>(listQuery(others, {}, 'deliveries/counts'));
+  const pace = useRef({ began: 0, took: 0, isDue: false });
+  // biome-ignore lint/correctness/useExhaustiveDependencies: each value ends a count.
+  useEffect(() => {
+    if (pace.current.began > 0) pace.current.took = Date.now() - pace.current.began;
+  }, [data.value]);
+  useEffect(() => {
+    if (round === 0) return;
+    const timer = setTimeout(() => {
+      pace.current.isDue = false;
+      pace.current.began = Date.now();
+      data.reload();
+    }, pace.current.took / COUNTING);
+    return () => clearTimeout(timer);
+  }, [round, data.reload]);
+  const reload = () => {
+    if (pace.current.isDue) return;
+    pace.current.isDue = true;
+    setRound((n) => n + 1);
+  };
+  return { value: data.value, reload };
+}
+
+/** The total of a list in words, with `+` if there are more than were counted. */
+function totalOf(counted: DeliveryCounts | undefined, status: string | undefined): string | undefined {
+  if (counted === undefined) return undefined;
+  const { total, counts, next } = counted;
+  const count = status === undefined ? total : (counts[status] ?? 0);
+  const more = next === null ? '' : '+';
+  return `${count.toLocaleString('en')}${more} ${count === 1 && more === '' ? 'delivery' : 'deliveries'}`;
+}
+
+/** The statuses as tabs, each with its number of deliveries. */
+function Tabs({ query, counts }: { query: URLSearchParams; counts: DeliveryCounts | undefined }) {
+  const { status: current = '', before: _, ...others } = Object.fromEntries(query);
+  const more = counts === undefined || counts.next === null ? '' : '+';
+  return (
+    <nav className="tabs" aria-label="Status">
+      {['', ...STATUSES].map((status) => {
+        const count = status === '' ? counts?.total : counts?.counts[status];
+        return (
+          <a
+            key={status}
+            href={linkTo('deliveries', '', { ...others, status })}
+            className={status === 'dead' && count ? 'bad' : undefined}
+            aria-current={status === current ? 'page' : undefined}
+          >
+            {status === '' ? 'all' : status}{' '}
+            {count !== undefined && (
+              <span className="tab-count">
+                {count.toLocaleString('en')}
+                {more}
+              </span>
+            )}
+          </a>
+        );
+      })}
+    </nav>
+  );
+}
+
+/** The actions on the ticked deliveries, or on all that a filter matches. */
+function BulkActions({
+  chosen,
+  isFiltered,
+  onAsk,
+}: {
+  chosen: readonly DeliveryRow[];
+  isFiltered: boolean;
+  onAsk: (action: Action, chosen?: readonly DeliveryRow[]) => void;
+}) {
+  const isTicked = chosen.length > 0;
+  if (!isTicked && !isFiltered)
+    return <span className="note">Tick deliveries, or filter them, to act on many.</span>;
+  const which = isTicked ? `${chosen.length} selected` : 'all matching';
+  const on = isTicked ? chosen : undefined;
+  return (
+    <>
+      <button type="button" className="button small" onClick={() => onAsk('replay', on)}>
+        Replay {which}
+      </button>
+      <button type="button" className="button small danger" onClick={() => onAsk('discard', on)}>
+        Discard {which}
+      </button>
+    </>
   );
 }
 
@@ -179,19 +312,33 @@ const COLUMNS: readonly Column<DeliveryRow>[] = [
     cell: ({ source }) => source || <span className="quiet">/webhook</span>,
   },
   { title: 'Attempts', className: 'number', cell: ({ attempts }) => attempts },
-  { title: 'Size', className: 'number', cell: ({ size }) => formatBytes(size) },
-  {
-    title: 'Delivery',
-    className: 'nowrap',
-    cell: ({ id }) => (
-      <a className="mono" href={linkTo('deliveries', id)}>
-        {id.slice(0, 18)}…
-      </a>
-    ),
-  },
 ];
 
-function actionsOf(onDone: () => void): Column<DeliveryRow> {
+/** Shown if no delivery of the page is dead: the error needs the room. */
+const SIZE_COLUMN: Column<DeliveryRow> = {
+  title: 'Size',
+  className: 'number minor',
+  cell: ({ size }) => formatBytes(size),
+};
+
+/** Shown if a delivery of the page is dead. */
+const ERROR_COLUMN: Column<DeliveryRow> = {
+  title: 'Error',
+  className: 'cut error-cell',
+  cell: ({ error }) => error,
+};
+
+const DELIVERY_COLUMN: Column<DeliveryRow> = {
+  title: 'Delivery',
+  className: 'nowrap',
+  cell: ({ id }) => (
+    <a className="mono" href={linkTo('deliveries', id)}>
+      {id.slice(0, 18)}…
+    </a>
+  ),
+};
+
+function actionsOf(onAct: (action: Action, row: DeliveryRow) => void): Column<DeliveryRow> {
   return {
     title: 'Actions',
     isTitleHidden: true,
@@ -207,243 +354,11 @@ function actionsOf(onDone: () => void): Column<DeliveryRow> {
               type="button"
               className="button small"
               aria-label={`${words} ${row.id}`}
-              onClick={() => void actOn(row.id, action, onDone)}
+              onClick={() => onAct(action, row)}
             >
               {words}
             </button>
           );
         }),
   };
-}
-
-const WORDS = {
-  replay: { title: 'Replay all', verb: 'Replay', done: 'replayed' },
-  discard: { title: 'Discard all', verb: 'Discard', done: 'discarded' },
-} as const;
-
-/** Maximum concurrent requests. */
-const AT_ONCE = 4;
-
-interface Failure {
-  readonly id: string;
-  readonly why: string;
-}
-
-/** Counts the matching deliveries, asks for confirmation, changes each, and lists the failures. */
-function ActOnAll({
-  action,
-  query,
-  onClose,
-  onDone,
-}: {
-  action: Action;
-  query: URLSearchParams;
-  onClose: () => void;
-  onDone: () => void;
-}) {
-  const [found, setFound] = useState(0);
-  const [rows, setRows] = useState<readonly DeliveryRow[]>();
-  const [problem, setProblem] = useState('');
-  const [done, setDone] = useState<number>();
-  const [failures, setFailures] = useState<readonly Failure[]>([]);
-  const abort = useRef(new AbortController());
-  const { title, verb, done: past } = WORDS[action];
-
-  // biome-ignore lint/correctness/useExhaustiveDependencies: counted once, when the dialog opens.
-  useEffect(() => {
-    const controller = new AbortController();
-    abort.current = controller;
-    collect(query, (row) => isActionable(action, row), setFound, controller.signal).then(setRows, (error) => {
-      if (!controller.signal.aborted) setProblem((error as Error).message);
-    });
-    return () => controller.abort();
-  }, []);
-
-  async function run(all: readonly DeliveryRow[]): Promise<void> {
-    const { signal } = abort.current;
-    let next = 0;
-    let ended = 0;
-    setDone(0);
-    const worker = async () => {
-      for (let row = all[next++]; row !== undefined && !signal.aborted; row = all[next++]) {
-        const { id } = row;
-        try {
-          await act('POST', `deliveries/${encodeURIComponent(id)}`, { action });
-        } catch (error) {
-          setFailures((before) => [...before, { id, why: (error as Error).message }]);
-        }
-        setDone(++ended);
-      }
-    };
-    await Promise.all(Array.from({ length: AT_ONCE }, worker));
-    onDone();
-  }
-
-  const total = rows?.length ?? found;
-  const hasEnded = done !== undefined && done === total;
-  return (
-    <Dialog
-      title={title}
-      onClose={onClose}
-      tone={action === 'discard' ? 'danger' : 'primary'}
-      submit={done === undefined ? `${verb} ${total} ${total === 1 ? 'delivery' : 'deliveries'}` : undefined}
-      isDisabled={rows === undefined || total === 0}
-      cancel={hasEnded ? 'Close' : done === undefined ? 'Cancel' : 'Stop'}
-      onSubmit={() => rows !== undefined && void run(rows)}
-    >
-      {problem !== '' && <Notice tone="bad">{problem}</Notice>}
-      {done === undefined ? (
-        <p>
-          {rows === undefined
-            ? `Counting: ${total} so far…`
-            : total === 0
-              ? `None of the matching deliveries can be ${past}.`
-              : `${total} ${total === 1 ? 'delivery matches' : 'deliveries match'} and can be ${past}.`}
-        </p>
-      ) : (
-        <>
-          <p role="status">
-            {done - failures.length} of {total} {past}
-            {failures.length > 0 && `, ${failures.length} failed`}.
-          </p>
-          <progress max={total} value={done} aria-label="Progress" />
-        </>
-      )}
-      {failures.length > 0 && (
-        <ul className="body failures">
-          {failures.slice(0, 50).map(({ id, why }) => (
-            <li key={id}>
-              <a className="mono" href={linkTo('deliveries', id)}>
-                {id}
-              </a>
-              : {why}
-            </li>
-          ))}
-        </ul>
-      )}
-    </Dialog>
-  );
-}
-
-interface Source {
-  readonly name: string;
-  readonly scheme: string;
-  readonly event: string;
-  readonly samples: readonly { readonly event: string; readonly data: unknown }[];
-}
-
-interface Answer {
-  readonly status: number;
-  readonly body: string;
-  readonly delivery?: string;
-  readonly took: number;
-}
-
-const EXAMPLE = { test: true, amount: 12.5 };
-
-/** Sends a delivery to this service, signed as its sender would. */
-function SendTest({ onClose, onSent }: { onClose: () => void; onSent: () => void }) {
-  const { value } = useData<{ readonly sources: readonly Source[] }>('test-deliveries');
-  const [name, setName] = useState('');
-  const [event, setEvent] = useState<string>();
-  const [data, setData] = useState<string>();
-  const [answer, setAnswer] = useState<Answer>();
-  const [problem, setProblem] = useState('');
-  const [isSending, setSending] = useState(false);
-  const sources = value?.sources ?? [];
-  const source = sources.find((each) => each.name === name);
-  const samples = source?.samples ?? [];
-  const shownEvent = event ?? source?.event ?? '';
-  const sample = samples.find((each) => each.event === shownEvent);
-  // Edited data stays until another source or sample is picked.
-  const shownData = data ?? JSON.stringify(sample?.data ?? EXAMPLE, null, 2);
-
-  async function send(): Promise<void> {
-    setProblem('');
-    setAnswer(undefined);
-    let parsed: unknown;
-    try {
-      parsed = JSON.parse(shownData);
-    } catch (error) {
-      setProblem(`The data is not valid JSON: ${(error as Error).message}`);
-      return;
-    }
-    setSending(true);
-    try {
-      setAnswer(
-        await act<Answer>('POST', 'test-deliveries', { source: name, event: shownEvent, data: parsed }),
-      );
-      onSent();
-    } catch (error) {
-      setProblem((error as Error).message);
-    }
-    setSending(false);
-  }
-
-  return (
-    <Dialog
-      title="Send a test delivery"
-      onClose={onClose}
-      submit={isSending ? 'Sending…' : 'Send'}
-      isDisabled={isSending}
-      cancel="Close"
-      onSubmit={() => void send()}
-    >
-      <Choice
-        label="Source"
-        options={sources.map(({ name: each, scheme }) => [
-          each,
-          `${each === '' ? '/webhook' : each} (${scheme === 'none' ? 'not signed' : scheme})`,
-        ])}
-        value={name}
-        onPick={(picked) => {
-          setName(picked);
-          setEvent(undefined);
-          setData(undefined);
-        }}
-      />
-      {samples.length > 0 && (
-        <Choice
-          label="Sample"
-          options={[
-            ...samples.map((each) => [each.event, each.event] as const),
-            ...(sample === undefined ? [[shownEvent, 'None'] as const] : []),
-          ]}
-          value={shownEvent}
-          onPick={(picked) => {
-            setEvent(picked);
-            setData(undefined);
-          }}
-        />
-      )}
-      <label className="field">
-        <span>Event, by the sender's name</span>
-        <input
-          type="text"
-          value={shownEvent}
-          onChange={({ currentTarget }) => setEvent(currentTarget.value)}
-        />
-      </label>
-      <label className="field">
-        <span>Data, as JSON</span>
-        <textarea
-          value={shownData}
-          spellCheck={false}
-          onChange={({ currentTarget }) => setData(currentTarget.value)}
-        />
-      </label>
-      {problem !== '' && <Notice tone="bad">{problem}</Notice>}
-      {answer !== undefined && (
-        <Notice tone={answer.status < 300 ? 'good' : 'bad'}>
-          Answered {answer.status} in {formatMs(answer.took)}: {answer.body}
-          {answer.delivery !== undefined && (
-            <>
-              {' '}
-              <a href={linkTo('deliveries', answer.delivery)}>Show the delivery</a>
-            </>
-          )}
-        </Notice>
-      )}
-    </Dialog>
-  );
 }

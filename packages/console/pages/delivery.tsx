@@ -1,18 +1,32 @@
 import { useMemo, useState } from 'react';
 import { useAbout } from '../data/about.ts';
-import { act, useLive } from '../data/api.ts';
-import { type Action, type DeliveryRow, isActionable, statusTone } from '../data/deliveries.ts';
-import { formatBytes, formatMoment, formatMs } from '../data/format.ts';
+import { useLive } from '../data/api.ts';
+import {
+  asksFirst,
+  type DeliveryView,
+  isActionable,
+  statusTone,
+  useUntilSettled,
+} from '../data/deliveries.ts';
+import { formatBytes, formatMoment } from '../data/format.ts';
 import { useData } from '../data/use-data.ts';
+import { ActOn, actOn } from '../deliveries/act-on.tsx';
+import { bodyOf, RawRequest } from '../deliveries/request.tsx';
+import { type Edited, SendDelivery } from '../deliveries/send.tsx';
+import { Timeline } from '../deliveries/timeline.tsx';
 import { Icon } from '../parts/icon.tsx';
-import { Card, Empty, Notice, Page, Segments, Status, type Tone, Waiting } from '../parts/parts.tsx';
-import { say } from '../parts/toasts.tsx';
+import { Card, Empty, Notice, Page, Segments, Status, Waiting } from '../parts/parts.tsx';
 
 /** One delivery: its content, its jobs and their attempts. */
 export function Delivery({ id }: { id: string }) {
   const about = useAbout();
   const { value, error, reload } = useData<DeliveryView>(`deliveries/${encodeURIComponent(id)}?body=base64`);
+  const [isAsking, setAsking] = useState(false);
+  const [isEditing, setEditing] = useState(false);
+  const edited = useMemo(() => editable(value), [value]);
+  const maySend = about?.actions === true && about.endpoints.includes('test-deliveries');
   useLive('deliveries', { deliveries: reload });
+  useUntilSettled(value === undefined ? [] : [value], reload);
   const back = (
     <a className="button" href="#/deliveries">
       <Icon name="back" />
@@ -46,13 +60,25 @@ export function Delivery({ id }: { id: string }) {
       actions={
         <>
           {back}
+          {maySend && edited !== undefined && (
+            <button type="button" className="button" onClick={() => setEditing(true)}>
+              <Icon name="send" />
+              Edit and send again
+            </button>
+          )}
           {about?.actions === true && isActionable('discard', value) && (
             <button type="button" className="button danger" onClick={() => void actOn(id, 'discard', reload)}>
               Discard
             </button>
           )}
           {about?.actions === true && isActionable('replay', value) && (
-            <button type="button" className="button primary" onClick={() => void actOn(id, 'replay', reload)}>
+            <button
+              type="button"
+              className="button primary"
+              onClick={() =>
+                asksFirst('replay', value) ? setAsking(true) : void actOn(id, 'replay', reload)
+              }
+            >
               <Icon name="replay" />
               Replay
             </button>
@@ -80,113 +106,38 @@ export function Delivery({ id }: { id: string }) {
             <dt>Size</dt>
             <dd>{formatBytes(value.size)}</dd>
           </dl>
-          {value.headers !== undefined && Object.keys(value.headers).length > 0 && (
-            <Headers headers={value.headers} />
-          )}
         </Card>
         <Card title="Timeline" note={`${value.attempts} ${value.attempts === 1 ? 'attempt' : 'attempts'}`}>
           <Timeline delivery={value} />
         </Card>
       </div>
+      <RawRequest delivery={value} />
       <Card title="Body">
         <DeliveryBody delivery={value} />
       </Card>
+      {isAsking && (
+        <ActOn
+          action="replay"
+          chosen={[value]}
+          query={new URLSearchParams()}
+          onClose={() => setAsking(false)}
+          onDone={reload}
+        />
+      )}
+      {isEditing && edited !== undefined && (
+        <SendDelivery edited={edited} onClose={() => setEditing(false)} onSent={reload} />
+      )}
     </Page>
   );
 }
 
-function Headers({ headers }: { headers: NonNullable<DeliveryView['headers']> }) {
-  return (
-    <>
-      <h3 className="card-part">Headers</h3>
-      <dl className="facts mono">
-        {Object.entries(headers).map(([name, value]) => (
-          <div key={name}>
-            <dt>{name}</dt>
-            <dd className="break">{value}</dd>
-          </div>
-        ))}
-      </dl>
-    </>
-  );
+/** The delivery as it can be edited; undefined if its body is hidden, cut or no text. */
+function editable(delivery: DeliveryView | undefined): Edited | undefined {
+  const body = delivery?.bodyTruncated === true ? undefined : delivery && bodyOf(delivery);
+  if (delivery === undefined || body?.text === undefined) return undefined;
+  const { source, senderEvent, event, contentType } = delivery;
+  return { source, event: senderEvent ?? event ?? '', body: body.text, contentType: contentType ?? '' };
 }
-
-/** The jobs of a delivery in order, each with the attempts that the service keeps. */
-function Timeline({ delivery }: { delivery: DeliveryView }) {
-  if (delivery.jobs.length === 0) {
-    return (
-      <Empty icon="deliveries" title="Nothing handles this event">
-        The delivery is stored. Add a handler or a forward address for it, then replay it.
-      </Empty>
-    );
-  }
-  return (
-    <ol className="timeline">
-      <li className="quiet">
-        <span className="timeline-head">Received and stored</span>
-        <time>{formatMoment(delivery.receivedAt)}</time>
-      </li>
-      {delivery.jobs.map((job) => (
-        <JobSteps key={job.target} job={job} />
-      ))}
-    </ol>
-  );
-}
-
-function JobSteps({ job }: { job: Job }) {
-  const { target, status, attempts, crashes, nextAttemptAt, plannedAt, finishedAt, error, history } = job;
-  // The last attempt already shows this error.
-  const isTold = error === null || error === undefined || history.at(-1)?.error === error;
-  return (
-    <>
-      {history.map((attempt) => (
-        <Step key={`${attempt.startedAt} ${attempt.outcome}`} target={target} attempt={attempt} />
-      ))}
-      <li className={`job ${statusTone(status)}`}>
-        <span className="timeline-head">
-          <code className="break">{target}</code> <Status tone={statusTone(status)}>{status}</Status>
-        </span>
-        <time>
-          {attempts} {attempts === 1 ? 'attempt' : 'attempts'}
-          {crashes > 0 && `, ${crashes} crashed`}
-          {finishedAt !== null && `, ended ${formatMoment(finishedAt)}`}
-          {plannedAt !== null && `, planned for ${formatMoment(plannedAt)}`}
-          {nextAttemptAt !== null && `, next ${formatMoment(nextAttemptAt)}`}
-        </time>
-        {!isTold && <p className="error-text">{error}</p>}
-      </li>
-    </>
-  );
-}
-
-function Step({ target, attempt: made }: { target: string; attempt: Attempt }) {
-  const { attempt, outcome, startedAt, durationMs, process, status, error, answer } = made;
-  const [tone, words] = OUTCOMES[outcome] ?? ['quiet', outcome];
-  return (
-    <li className={`attempt ${tone}`}>
-      <span className="timeline-head">
-        Attempt {attempt} {words}
-        {status !== null && <Status tone={tone}>{status}</Status>}
-        <code className="break quiet">{target}</code>
-      </span>
-      <time>
-        {formatMoment(startedAt)}
-        {durationMs !== null && `, took ${formatMs(durationMs)}`}
-        {`, on ${process}`}
-      </time>
-      {error && <p className="error-text">{error}</p>}
-      {answer && <pre className="wrap answer">{answer}</pre>}
-    </li>
-  );
-}
-
-const OUTCOMES: Readonly<Record<string, readonly [Tone, string]>> = {
-  done: ['good', 'succeeded'],
-  retry: ['warn', 'failed, retry follows'],
-  dead: ['bad', 'failed permanently'],
-  released: ['quiet', 'was released'],
-  crashed: ['bad', 'crashed with its process'],
-};
 
 type Form = 'tree' | 'fields' | 'text' | 'bytes';
 
@@ -238,10 +189,11 @@ interface Forms {
   readonly bytes?: Uint8Array;
 }
 
-function formsOf({ bodyBase64, contentType }: DeliveryView): Forms {
-  if (bodyBase64 === undefined) return {};
-  const bytes = Uint8Array.from(atob(bodyBase64), (sign) => sign.charCodeAt(0));
-  const text = textOf(bytes);
+function formsOf(delivery: DeliveryView): Forms {
+  const { contentType } = delivery;
+  const body = bodyOf(delivery);
+  if (body === undefined) return {};
+  const { bytes, text } = body;
   if (text === undefined) return { bytes };
   const isForm = contentType?.toLowerCase().startsWith('application/x-www-form-urlencoded') === true;
   const json = isForm ? undefined : jsonOf(text);
@@ -251,15 +203,6 @@ function formsOf({ bodyBase64, contentType }: DeliveryView): Forms {
 function jsonOf(text: string): { readonly tree: unknown } | undefined {
   try {
     return { tree: JSON.parse(text) };
-  } catch {
-    return undefined;
-  }
-}
-
-function textOf(bytes: Uint8Array): string | undefined {
-  try {
-    // A truncated body may end inside a character.
-    return new TextDecoder('utf-8', { fatal: true }).decode(bytes, { stream: true });
   } catch {
     return undefined;
   }
@@ -298,19 +241,6 @@ function hexOf(bytes: Uint8Array): string {
   }
   if (bytes.length > MAX_BYTES) rows.push(`… ${bytes.length - MAX_BYTES} more bytes`);
   return rows.join('\n');
-}
-
-const DONE: Readonly<Record<Action, string>> = { replay: 'Replay requested', discard: 'Discarded' };
-
-/** Replays or discards one delivery and shows the result. */
-export async function actOn(id: string, action: Action, onDone: () => void): Promise<void> {
-  try {
-    await act('POST', `deliveries/${encodeURIComponent(id)}`, { action });
-    say('good', `${DONE[action]}: ${id}`);
-  } catch (error) {
-    say('bad', (error as Error).message);
-  }
-  onDone();
 }
 
 /** Maximum number of shown members of a value; a longer value states how many are omitted. */
@@ -359,43 +289,4 @@ function Member({ name, member, depth }: { name: string; member: unknown; depth:
 function Leaf({ value }: { value: unknown }) {
   if (typeof value === 'string') return <span className="json-text">{JSON.stringify(value)}</span>;
   return <span className="json-value">{String(value)}</span>;
-}
-
-/** One job of a delivery. */
-interface Job {
-  readonly target: string;
-  readonly status: string;
-  readonly attempts: number;
-  /** Attempts whose process crashed. */
-  readonly crashes: number;
-  readonly nextAttemptAt: string | null;
-  /** The earliest time to handle it, if it was received for later. */
-  readonly plannedAt: string | null;
-  readonly finishedAt: string | null;
-  readonly error?: string | null;
-  /** The finished attempts that the job keeps, the latest ones. */
-  readonly history: readonly Attempt[];
-}
-
-interface Attempt {
-  readonly attempt: number;
-  readonly outcome: string;
-  readonly startedAt: string;
-  readonly durationMs: number | null;
-  /** The process that made the attempt. */
-  readonly process: string;
-  /** The status that a forward address answered. */
-  readonly status: number | null;
-  readonly error?: string | null;
-  readonly answer?: string | null;
-}
-
-/** One delivery with all details. */
-interface DeliveryView extends DeliveryRow {
-  readonly contentType: string | null;
-  readonly dataPointer: string;
-  readonly jobs: readonly Job[];
-  readonly headers?: Readonly<Record<string, string>>;
-  readonly bodyBase64?: string;
-  readonly bodyTruncated?: boolean;
 }

@@ -1,7 +1,8 @@
 import { useState } from 'react';
+import { useAbout } from '../data/about.ts';
 import { useData } from '../data/use-data.ts';
 import { type Column, DataTable } from '../parts/data-table.tsx';
-import { Card, Empty, Page, Status, Waiting } from '../parts/parts.tsx';
+import { Card, Empty, Notice, Page, Status, Waiting } from '../parts/parts.tsx';
 
 interface Property {
   readonly value: unknown;
@@ -20,6 +21,7 @@ interface Env {
 /** The source of each setting, strongest source first. */
 export function Environment() {
   const { value, error } = useData<Env>('env');
+  const about = useAbout();
   const [text, setText] = useState('');
   const wanted = text.trim().toLowerCase();
   const sources = (value?.propertySources ?? [])
@@ -53,6 +55,22 @@ export function Environment() {
         />
       }
     >
+      {about !== undefined && (
+        <Notice tone="quiet">
+          Secrets are never shown.{' '}
+          {about.showValues === 'never' ? (
+            <>
+              Other variables than the service's own are masked too:{' '}
+              <code>MANAGEMENT_SHOW_VALUES=always</code> shows them, here and in <code>env</code> and{' '}
+              <code>configprops</code>.
+            </>
+          ) : (
+            <>
+              <code>MANAGEMENT_SHOW_VALUES={about.showValues}</code> shows all other values.
+            </>
+          )}
+        </Notice>
+      )}
       {value === undefined || error !== undefined ? (
         <Card>
           <Waiting error={error} what="The environment" />
@@ -84,6 +102,9 @@ export function Environment() {
   );
 }
 
+/** What the service shows instead of a hidden value. */
+const MASK = '******';
+
 const COLUMNS: readonly Column<readonly [string, Property]>[] = [
   { title: 'Name', className: 'mono break', isRowHead: true, cell: ([name]) => name },
   { title: 'Value', className: 'mono break', cell: ([, { value }]) => shownValue(value) },
@@ -98,6 +119,9 @@ const COLUMNS: readonly Column<readonly [string, Property]>[] = [
   },
 ];
 
-function shownValue(value: unknown): string {
+function shownValue(value: unknown) {
+  if (value === MASK) return <span className="quiet">hidden</span>;
+  if (value === null || value === '')
+    return <span className="quiet">{value === null ? 'not set' : 'empty'}</span>;
   return typeof value === 'string' ? value : JSON.stringify(value);
 }

@@ -1,21 +1,16 @@
-import { useMemo } from 'react';
+import type { ReactNode } from 'react';
 import { type About, DOOR_TITLES, useAbout } from '../data/about.ts';
 import { useLive } from '../data/api.ts';
+import { shownCount, useFailing } from '../data/deliveries.ts';
 import { formatBytes, formatNumber, formatSpan, formatValue } from '../data/format.ts';
-import {
-  type HistoryData,
-  lengthOf,
-  recent,
-  recentSpan,
-  type Samples,
-  useHistory,
-  WINDOWS,
-} from '../data/history.ts';
+import { type HistoryData, recent, recentSpan, type Samples, useHistory, WINDOWS } from '../data/history.ts';
 import { goTo, linkTo, type Route } from '../data/route.ts';
 import { type Data, useData } from '../data/use-data.ts';
+import { Failures } from '../deliveries/failures.tsx';
 import { type Column, DataTable, Loaded } from '../parts/data-table.tsx';
 import { Card, Page, Segments, Status, type Tone, Waiting } from '../parts/parts.tsx';
-import { Plot, Spark } from '../plots/plot.tsx';
+import { HistoryPlots } from '../plots/history-plots.tsx';
+import { Spark } from '../plots/plot.tsx';
 
 /** An overview of the service. */
 export function Overview({ route }: { route: Route }) {
@@ -23,10 +18,15 @@ export function Overview({ route }: { route: Route }) {
   const window = WINDOWS.find(([each]) => each === route.query.get('window'))?.[0] ?? '15m';
   const health = useData<HealthPart>('health', 5_000);
   const { history, error, add } = useHistory(window);
-  useLive('history', { samples: (samples: Samples) => add(samples) });
+  const failing = useFailing();
+  useLive('history,deliveries', {
+    samples: (samples: Samples) => add(samples),
+    deliveries: () => failing.reload(),
+  });
 
   return (
     <Page title="Overview" about={<Facts />}>
+      <Failures />
       <Figures history={history} />
       <div className="grid two">
         <HealthCard health={health} />
@@ -49,7 +49,7 @@ export function Overview({ route }: { route: Route }) {
           <Waiting error={error} what="The history" />
         </Card>
       ) : (
-        <Plots history={history as HistoryData} window={window} />
+        <HistoryPlots history={history as HistoryData} window={window} />
       )}
     </Page>
   );
@@ -88,6 +88,38 @@ const TITLES: Readonly<Record<string, string>> = {
   webhookBacklog: 'Webhook backlog',
 };
 
+/** Where the words about a component lead. */
+const COMPONENTS: Readonly<Record<string, string>> = {
+  db: linkTo('metrics', 'database.reads'),
+  writer: linkTo('metrics', 'database.commits'),
+  diskSpace: linkTo('metrics', 'disk.free'),
+  eventLoop: '#/threads',
+  webhookBacklog: linkTo('deliveries', '', { status: 'pending' }),
+};
+
+/** Words that lead to a page, if this service offers it. */
+function Leading({
+  to,
+  className,
+  children,
+}: {
+  to: string | undefined;
+  className?: string;
+  children: ReactNode;
+}) {
+  const about = useAbout();
+  const page = /^#\/(\w+)/.exec(to ?? '')?.[1] ?? '';
+  const needs: Readonly<Record<string, string>> = { threads: 'threaddump', overview: 'health' };
+  if (to === undefined || about?.endpoints.includes(needs[page] ?? page) !== true) {
+    return <span className={className}>{children}</span>;
+  }
+  return (
+    <a className={className} href={to}>
+      {children}
+    </a>
+  );
+}
+
 /** Shown for healthy components without details. */
 const WELL: Readonly<Record<string, string>> = { db: 'answers', writer: 'commits' };
 
@@ -109,7 +141,9 @@ function HealthCard({ health }: { health: Data<HealthPart> }) {
                 {parts.map(([name, part]) => (
                   <li key={name}>
                     <span className="component">{TITLES[name] ?? name}</span>
-                    <span className="component-text">{describe(part) || WELL[name]}</span>
+                    <span className="component-text">
+                      <Leading to={COMPONENTS[name]}>{describe(part) || WELL[name]}</Leading>
+                    </span>
                     <Status tone={toneOf(part.status)}>{part.status}</Status>
                   </li>
                 ))}
@@ -167,7 +201,12 @@ function Doors({ doors, history }: { doors: About['doors']; history: HistoryData
       const value = recent(history, `${name}.${column}`, how);
       if (value === undefined) return <span className="quiet">–</span>;
       const text = formatValue(value, history?.columns[`${name}.${column}`]?.unit ?? '');
-      return isAlarm && value > 0 ? <strong className="bad">{text}</strong> : text;
+      const isBad = isAlarm && value > 0;
+      return (
+        <Leading to={linkTo('requests', '', { door: name, status: isAlarm ? '5' : undefined })}>
+          {isBad ? <strong className="bad">{text}</strong> : text}
+        </Leading>
+      );
     },
   });
   return (
@@ -235,18 +274,23 @@ interface Figure {
   readonly note: string;
   /** The columns whose sum the small plot shows. */
   readonly drawn: readonly string[];
+  /** The page that it leads to. */
+  readonly to: string;
   readonly isBad?: boolean;
 }
 
-/** The service in six numbers, each with its recent course. */
+/** The service in a few numbers, each with its recent course, and a link to its details. */
 function Figures({ history }: { history: HistoryData | undefined }) {
   const doors = (useAbout()?.doors ?? []).map(({ name }) => name);
+  const dead = useFailing().value?.dead;
   return (
     <ul className="glance" aria-label="At a glance">
-      {figuresOf(history, doors).map(({ title, value, note, drawn, isBad }) => (
+      {figuresOf(history, doors, dead).map(({ title, value, note, drawn, to, isBad }) => (
         <li key={title} className={isBad ? 'card figure bad' : 'card figure'}>
           <span className="figure-title">{title}</span>
-          <span className="figure-value">{value ?? '–'}</span>
+          <Leading to={to} className="figure-value">
+            {value ?? '–'}
+          </Leading>
           <span className="figure-note">{note}</span>
           {history !== undefined && (
             <Spark lines={drawn.map((name) => history.columns[name]?.values ?? [])} />
@@ -257,7 +301,11 @@ function Figures({ history }: { history: HistoryData | undefined }) {
   );
 }
 
-function figuresOf(history: HistoryData | undefined, doors: readonly string[]): readonly Figure[] {
+function figuresOf(
+  history: HistoryData | undefined,
+  doors: readonly string[],
+  deadNow: number | undefined,
+): readonly Figure[] {
   const value = (column: string, how?: 'mean' | 'peak') => recent(history, column, how);
   const shown = (column: string, how?: 'mean' | 'peak') => {
     const found = value(column, how);
@@ -272,21 +320,42 @@ function figuresOf(history: HistoryData | undefined, doors: readonly string[]): 
     .reduce((worst, each) => (each.p99 > worst.p99 ? each : worst), { door: '', p99: -1 });
   const isKnown = history !== undefined && doors.length > 0;
   const open = value('inbox.open');
-  const dead = value('inbox.dead', 'peak') ?? 0;
+  const dead = deadNow ?? value('inbox.dead', 'peak') ?? 0;
   const age = value('inbox.age') ?? 0;
   const hasInbox = history === undefined || 'inbox.open' in history.columns;
   return [
+    ...(hasInbox
+      ? [
+          {
+            title: 'Dead deliveries',
+            value: shownCount(dead),
+            note: dead > 0 ? 'not retried any more' : 'nothing to replay',
+            drawn: ['inbox.dead'],
+            to: linkTo('deliveries', '', { status: 'dead' }),
+            isBad: dead > 0,
+          },
+          {
+            title: 'Backlog',
+            value: open === undefined ? undefined : `${formatNumber(Math.round(open))} open`,
+            note: age < 1 ? 'nothing waits' : `oldest ${formatValue(age, 's')}`,
+            drawn: ['inbox.open'],
+            to: linkTo('deliveries', '', { status: 'pending' }),
+          },
+        ]
+      : []),
     {
       title: 'Requests',
       value: isKnown ? formatValue(requests, '1/s') : undefined,
       note: doors.length === 1 ? 'at one door' : `at ${doors.length} doors`,
       drawn: doors.map((door) => `${door}.requests`),
+      to: linkTo('requests'),
     },
     {
       title: 'Errors',
       value: isKnown ? formatValue(errors, 'share') : undefined,
       note: '5xx of all replies',
       drawn: doors.map((door) => `${door}.errors`),
+      to: linkTo('requests', '', { status: '5' }),
       isBad: errors > 0,
     },
     {
@@ -294,124 +363,21 @@ function figuresOf(history: HistoryData | undefined, doors: readonly string[]): 
       value: slowest.p99 < 0 ? undefined : formatValue(slowest.p99, 'ms'),
       note: slowest.door === '' ? 'no requests' : `${DOOR_TITLES[slowest.door] ?? slowest.door} is slowest`,
       drawn: slowest.door === '' ? [] : [`${slowest.door}.p99`],
+      to: linkTo('requests', '', { door: slowest.door }),
     },
-    ...(hasInbox
-      ? [
-          {
-            title: 'Backlog',
-            value: open === undefined ? undefined : `${formatNumber(Math.round(open))} open`,
-            note:
-              [
-                ...(age < 1 ? [] : [`oldest ${formatValue(age, 's')}`]),
-                ...(dead > 0 ? [`${formatNumber(dead)} dead`] : []),
-              ].join(', ') || 'empty',
-            drawn: ['inbox.open'],
-          },
-        ]
-      : []),
     {
       title: 'Event loop delay',
       value: shown('eventloop.p99', 'peak'),
       note: `CPU ${shown('process.cpu') ?? '–'} of a core`,
       drawn: ['eventloop.p99'],
+      to: '#/threads',
     },
     {
       title: 'Memory',
       value: shown('process.memory'),
       note: `heap ${shown('process.heap') ?? '–'}`,
       drawn: ['process.memory'],
+      to: linkTo('metrics', 'process.resident.memory'),
     },
-  ];
-}
-
-/** A plot and its columns. */
-interface PlotSpec {
-  readonly title: string;
-  readonly columns: readonly (readonly [column: string, label: string])[];
-  readonly least?: number;
-}
-
-/** All plots of the overview, those of the doors first. */
-function Plots({ history, window }: { history: HistoryData; window: string }) {
-  const about = useAbout();
-  const specs = useMemo(() => plotsOf((about?.doors ?? []).map(({ name }) => name)), [about]);
-  const to = history.times.at(-1) ?? Date.now();
-  const shown = specs.filter(({ columns }) => columns.some(([column]) => column in history.columns));
-  return (
-    <div className="plots">
-      {shown.map((spec) => (
-        <HistoryPlot key={spec.title} spec={spec} history={history} from={to - lengthOf(window)} to={to} />
-      ))}
-    </div>
-  );
-}
-
-function HistoryPlot({
-  spec: { title, columns, least = 0 },
-  history,
-  from,
-  to,
-}: {
-  spec: PlotSpec;
-  history: HistoryData;
-  from: number;
-  to: number;
-}) {
-  const lines = useMemo(
-    () =>
-      columns.flatMap(([column, label]) => {
-        const found = history.columns[column];
-        return found === undefined ? [] : [{ label, values: found.values }];
-      }),
-    [columns, history],
-  );
-  const unit =
-    columns.map(([column]) => history.columns[column]?.unit).find((each) => each !== undefined) ?? '';
-  return (
-    <Plot title={title} unit={unit} times={history.times} lines={lines} from={from} to={to} least={least} />
-  );
-}
-
-function plotsOf(doors: readonly string[]): readonly PlotSpec[] {
-  const perDoor = (what: string) =>
-    doors.map((door) => [`${door}.${what}`, DOOR_TITLES[door] ?? door] as const);
-  return [
-    { title: 'Requests', columns: perDoor('requests'), least: 1 },
-    { title: 'Share of errors (5xx)', columns: perDoor('errors'), least: 0.05 },
-    { title: 'Latency, median', columns: perDoor('p50'), least: 1 },
-    { title: 'Latency, 99th percentile', columns: perDoor('p99'), least: 1 },
-    {
-      title: 'Event loop delay',
-      columns: [
-        ['eventloop.p99', 'p99'],
-        ['eventloop.max', 'Highest'],
-      ],
-      least: 10,
-    },
-    {
-      title: 'CPU, in cores',
-      columns: [['process.cpu', 'CPU']],
-      least: 0.2,
-    },
-    {
-      title: 'Memory',
-      columns: [
-        ['process.memory', 'Resident'],
-        ['process.heap', 'Heap'],
-      ],
-    },
-    { title: 'Database commits', columns: [['database.commits', 'Commits']], least: 1 },
-    { title: 'Writes per commit', columns: [['database.batch', 'Batch']], least: 2 },
-    { title: 'Commit time', columns: [['database.commit', 'Mean']], least: 1 },
-    { title: 'Deliveries received', columns: [['inbox.received', 'Received']], least: 1 },
-    {
-      title: 'Inbox backlog',
-      columns: [
-        ['inbox.open', 'Open'],
-        ['inbox.dead', 'Dead'],
-      ],
-      least: 5,
-    },
-    { title: 'Oldest open delivery', columns: [['inbox.age', 'Age']], least: 10 },
   ];
 }

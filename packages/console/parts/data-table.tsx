@@ -1,6 +1,7 @@
-import type { ReactElement, ReactNode } from 'react';
+import { type ReactElement, type ReactNode, useEffect, useRef } from 'react';
+import { goTo } from '../data/route.ts';
 import type { Data } from '../data/use-data.ts';
-import { Waiting } from './parts.tsx';
+import { Notice, Waiting } from './parts.tsx';
 
 /** A column of a table. */
 export interface Column<T> {
@@ -16,14 +17,24 @@ export interface Column<T> {
   cell(row: T): ReactNode;
 }
 
-/** A table that scrolls horizontally if it is wider than the page. */
+/** The rows that are ticked, by their keys. */
+interface Selection {
+  readonly keys: ReadonlySet<string | number>;
+  onChange(keys: ReadonlySet<string | number>): void;
+}
+
+/**
+ * A table that scrolls horizontally if it is wider than the page. On a phone its rows are cards. A click or tap on a row
+ * opens its page; a link in the row does so for the keyboard.
+ */
 export function DataTable<T>({
   label,
   columns,
   rows,
   keyOf,
   rowClass,
-  areCards = false,
+  hrefOf,
+  selection,
   sort,
   onSort,
 }: {
@@ -33,8 +44,10 @@ export function DataTable<T>({
   rows: readonly T[];
   keyOf: (row: T) => string | number;
   rowClass?: (row: T) => string;
-  /** Whether each row is a card on a narrow screen, where its cells have their titles beside them. */
-  areCards?: boolean;
+  /** The page of a row. */
+  hrefOf?: (row: T) => string;
+  /** Rows can be ticked. */
+  selection?: Selection | undefined;
   /** The current order: a field, or `-` and a field for descending. */
   sort?: string;
   onSort?: (sort: string) => void;
@@ -42,10 +55,11 @@ export function DataTable<T>({
   const shown = columns.filter((column) => column !== false);
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: the keyboard must reach what scrolls.
-    <section className={areCards ? 'table cards' : 'table'} aria-label={label} tabIndex={0}>
+    <section className="table" aria-label={label} tabIndex={0}>
       <table>
         <thead>
           <tr>
+            {selection !== undefined && <TickAll rows={rows.map(keyOf)} selection={selection} />}
             {shown.map((column) => (
               <ColumnHead key={column.title} column={column} sort={sort} onSort={onSort} />
             ))}
@@ -53,24 +67,78 @@ export function DataTable<T>({
         </thead>
         <tbody>
           {rows.map((row) => (
-            <tr key={keyOf(row)} className={rowClass?.(row)}>
-              {shown.map(({ title, className, isRowHead = false, cell }) =>
-                isRowHead ? (
-                  <th key={title} scope="row" className={className}>
-                    {cell(row)}
-                  </th>
-                ) : (
-                  <td key={title} className={className} data-title={areCards ? title : undefined}>
-                    {cell(row)}
-                  </td>
-                ),
+            // A link in the row does the same for the keyboard.
+            <tr
+              key={keyOf(row)}
+              className={`${rowClass?.(row) ?? ''}${hrefOf === undefined ? '' : ' opens'}`}
+              onClick={(event) => {
+                if (hrefOf === undefined || event.target.closest('a, button, input, select, label')) return;
+                // The user may have marked a text.
+                if (String(getSelection()) === '') goTo(hrefOf(row));
+              }}
+            >
+              {selection !== undefined && (
+                <td className="tick">
+                  <input
+                    type="checkbox"
+                    aria-label={`Select ${keyOf(row)}`}
+                    checked={selection.keys.has(keyOf(row))}
+                    onChange={({ currentTarget: { checked } }) =>
+                      selection.onChange(changed(selection.keys, [keyOf(row)], checked))
+                    }
+                  />
+                </td>
               )}
+              {shown.map(({ title, isTitleHidden, className, isRowHead = false, cell }) => {
+                const Cell = isRowHead ? 'th' : 'td';
+                return (
+                  <Cell
+                    key={title}
+                    scope={isRowHead ? 'row' : undefined}
+                    className={className}
+                    data-title={isTitleHidden || isRowHead ? undefined : title}
+                  >
+                    {cell(row)}
+                  </Cell>
+                );
+              })}
             </tr>
           ))}
         </tbody>
       </table>
     </section>
   );
+}
+
+/** The box that ticks all rows of the page, half ticked if some are. */
+function TickAll({ rows, selection }: { rows: readonly (string | number)[]; selection: Selection }) {
+  const box = useRef<{ indeterminate: boolean } | null>(null);
+  const ticked = rows.filter((key) => selection.keys.has(key)).length;
+  useEffect(() => {
+    if (box.current !== null) box.current.indeterminate = ticked > 0 && ticked < rows.length;
+  }, [ticked, rows.length]);
+  return (
+    <th scope="col" className="tick">
+      <input
+        ref={box}
+        type="checkbox"
+        aria-label="Select all rows of this page"
+        checked={rows.length > 0 && ticked === rows.length}
+        onChange={({ currentTarget: { checked } }) =>
+          selection.onChange(changed(selection.keys, rows, checked))
+        }
+      />
+    </th>
+  );
+}
+
+function changed(
+  keys: Selection['keys'],
+  rows: readonly (string | number)[],
+  isTicked: boolean,
+): Selection['keys'] {
+  const others = [...keys].filter((key) => !rows.includes(key));
+  return new Set(isTicked ? [...others, ...rows] : others);
 }
 
 /** The title of a column. A click sorts by it, another click reverses the order. */
@@ -106,9 +174,9 @@ function ColumnHead<T>({
   );
 }
 
-/** Shows the answer of an endpoint, that it is loading, or the error. */
+/** Shows the last answer of an endpoint, with the error if a later request failed; before it, that it is loading. */
 export function Loaded<T>({
-  data: { value, error },
+  data: { value, error, stale },
   what,
   children,
 }: {
@@ -118,21 +186,37 @@ export function Loaded<T>({
   children: (value: T) => ReactElement;
 }) {
   if (value === undefined || error !== undefined) return <Waiting error={error} what={what} />;
-  return children(value);
+  return (
+    <>
+      {/* A service that does not answer at all is told above the page. */}
+      {stale !== undefined && stale.status !== 0 && (
+        <Notice tone="bad">
+          {what} cannot be read anew: {stale.message}
+        </Notice>
+      )}
+      {children(value)}
+    </>
+  );
 }
 
 /** The foot of a table: actions on all rows, and the way to other pages. */
 export function Pager({
+  total,
   actions,
   pages,
 }: {
+  /** How many rows all pages have, in words. */
+  total?: string | undefined;
   actions?: ReactNode;
   /** A page without `onGo` does not exist now. */
   pages: readonly { readonly title: string; readonly onGo: (() => void) | undefined }[];
 }) {
   return (
     <footer className="table-foot">
-      <div className="actions">{actions}</div>
+      <div className="actions">
+        {total !== undefined && <span className="note total">{total}</span>}
+        {actions}
+      </div>
       <div className="actions">
         {pages.map(({ title, onGo }) => (
           <button

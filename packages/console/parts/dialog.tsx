@@ -30,9 +30,21 @@ export function Dialog({
     dialog?.showModal();
     return () => dialog?.close();
   }, []);
+  // A dialog without fields begins at its submit button, so that Enter submits every dialog.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a disabled button cannot have the focus.
+  useLayoutEffect(() => {
+    const fields = ref.current?.querySelector('input, select, textarea');
+    if (!fields) ref.current?.querySelector<HTMLElement>('[type="submit"]')?.focus();
+  }, [isDisabled]);
   return (
     <dialog ref={ref} aria-labelledby={id} onClose={onClose}>
       <form
+        onKeyDown={(event) => {
+          // Enter alone writes a line in a text, and opens a choice.
+          if (event.key !== 'Enter' || !(event.ctrlKey || event.metaKey)) return;
+          event.preventDefault();
+          if (submit !== undefined && !isDisabled) onSubmit();
+        }}
         onSubmit={(event) => {
           event.preventDefault();
           if (submit !== undefined && !isDisabled) onSubmit();

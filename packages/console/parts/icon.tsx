@@ -20,6 +20,7 @@ const PATHS = {
   send: 'M3 10 17 3l-4 14-3-6z',
   replay: 'M4 10a6 6 0 1 0 2-4.500M4 3v3.500h3.500',
   close: 'M5 5l10 10M15 5 5 15',
+  copy: 'M7 7h9v10H7zM13 7V3H4v10h3',
   back: 'M12 4l-6 6 6 6',
   done: 'M4 10.500 8 14.500 16 6',
 } as const;

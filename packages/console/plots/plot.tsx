@@ -7,6 +7,8 @@ import { formatValue } from '../data/format.ts';
 interface Line {
   readonly label: string;
   readonly values: readonly (number | null)[];
+  /** The colour of its meaning; by default one by its place. */
+  readonly tone?: 'good' | 'warn' | 'bad' | undefined;
 }
 
 interface PlotProps {
@@ -32,6 +34,7 @@ export function Plot({ title, unit, times, lines, from, to, least = 0 }: PlotPro
   const plot = useRef<uPlot | undefined>(undefined);
   const theme = useTheme();
   const labels = lines.map(({ label }) => label).join('\n');
+  const tones = lines.map(({ tone }) => tone ?? '').join();
   const data = useMemo<uPlot.AlignedData>(
     () => [times.map((time) => time / 1_000), ...lines.map(({ values }) => [...values])] as uPlot.AlignedData,
     [times, lines],
@@ -79,7 +82,7 @@ export function Plot({ title, unit, times, lines, from, to, least = 0 }: PlotPro
           { label: 'Time', value: (_plot, value) => (value === null ? '' : clockOf(value)) },
           ...labels.split('\n').map((label, i) => ({
             label,
-            stroke: theme.colours[i % theme.colours.length] ?? theme.soft,
+            stroke: colourOf(theme, tones.split(',')[i], i),
             width: 1.5,
             spanGaps: false,
             // Without a point, a value between two gaps would be invisible.
@@ -108,7 +111,7 @@ export function Plot({ title, unit, times, lines, from, to, least = 0 }: PlotPro
       created.destroy();
       plot.current = undefined;
     };
-  }, [theme, labels, unit]);
+  }, [theme, labels, tones, unit]);
 
   useEffect(() => plot.current?.setData(data), [data]);
 
@@ -165,6 +168,13 @@ interface Theme {
   readonly soft: string;
   readonly line: string;
   readonly colours: readonly string[];
+}
+
+/** The places of the colours that mean something. */
+const TONES: Readonly<Record<string, number>> = { good: 1, warn: 2, bad: 4 };
+
+function colourOf({ colours, soft }: Theme, tone: string | undefined, place: number): string {
+  return colours[TONES[tone ?? ''] ?? place % colours.length] ?? soft;
 }
 
 const DARK = matchMedia('(prefers-color-scheme: dark)');

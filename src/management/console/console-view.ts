@@ -36,11 +36,14 @@ interface TestAnswer {
   readonly took: number;
 }
 
+/** What a test delivery carries: data, for which the body is built, or a whole body, as of a delivery that is sent again. */
+type TestContent = { readonly data: unknown } | { readonly body: string; readonly contentType: string };
+
 /** Sends test deliveries to the service itself. */
 export interface TestSender {
   sources(): readonly TestSource[];
   /** Rejects with HttpProblem if the delivery cannot be built or sent. */
-  send(source: string, event: string, data: unknown): Promise<TestAnswer>;
+  send(source: string, event: string, content: TestContent): Promise<TestAnswer>;
 }
 
 /** What the console shows besides the endpoints. An embedding program may give only some of it. */

@@ -20,9 +20,10 @@ import { readListParameters, readUserPage } from '../../relations/lists.ts';
 import { accepted, type NewUser, readNewUser, readUserId, userProblem } from '../../relations/user.ts';
 import type { DatabaseUserStore } from '../../relations/user-stores.ts';
 import { auditedRoutes } from '../audit.ts';
+import { envEndpoint } from '../endpoints/properties.ts';
 import { type ExposureRules, exposure, isExposed, principalOf, withoutWrites } from '../guard.ts';
 import { FORBIDDEN, jsonReply, jsonTextReply, NO_CONTENT, NOT_FOUND, refuse } from '../management-errors.ts';
-import { accessRules } from '../masking.ts';
+import { accessRules, valueShower } from '../masking.ts';
 import {
   addOperations,
   addRoutes,
@@ -53,7 +54,10 @@ export function addConsole(
 ): void {
   const { console: view = {}, users, audit, deliveries, history, logTail } = options;
   const readOnly = consoleAccess(options) !== 'unrestricted';
-  const shown = consoleEndpoints(endpoints, options);
+  const shown = consoleEndpoints(
+    endpoints.map((each) => (each.id === 'env' ? ownEnv(options) : each)),
+    options,
+  );
   const shows = (id: string) => shown.some((endpoint) => endpoint.id === id);
   const directory = builtPage('console');
   const manifest = readManifest(directory);
@@ -103,6 +107,11 @@ export function addConsole(
   });
 }
 
+/** Shows the service's own settings also where the values of `env` are masked: the console has its own guard. */
+function ownEnv({ environment, showValues, secrets }: DoorOptions): ManagementEndpoint {
+  return envEndpoint(environment, valueShower(showValues === 'never' ? 'settings' : showValues, secrets));
+}
+
 function assets(manifest: Manifest, directory: URL): Operations {
   const replyTo = assetReplies(manifest, directory);
   return {
@@ -116,7 +125,7 @@ function assets(manifest: Manifest, directory: URL): Operations {
 }
 
 interface AboutOptions
-  extends Pick<DoorOptions, 'build' | 'users' | 'console' | 'include' | 'exclude' | 'access'> {
+  extends Pick<DoorOptions, 'build' | 'users' | 'console' | 'include' | 'exclude' | 'access' | 'showValues'> {
   readonly readOnly: boolean;
   /** The ids of the endpoints that the console shows. */
   readonly endpoints: readonly string[];
@@ -124,7 +133,7 @@ interface AboutOptions
 
 /** The facts about the service and its process, and the actions that the user may take. */
 function aboutOperations(options: AboutOptions): Operations {
-  const { build, users, console: view = {}, readOnly, endpoints } = options;
+  const { build, users, console: view = {}, readOnly, endpoints, showValues } = options;
   const { doors = () => [], processes, database, role } = view;
   const reference = isExposed('docs', options);
   const all = [
@@ -150,6 +159,7 @@ function aboutOperations(options: AboutOptions): Operations {
       user: user ?? null,
       actions: !readOnly && mayAct(request, role),
       reference,
+      showValues,
       endpoints: all.filter((id) => closedBy(id, view) === undefined),
       closed: Object.fromEntries(all.map((id) => [id, closedBy(id, view)])),
     };
@@ -171,7 +181,6 @@ function consolePage(manifest: Manifest | undefined): Reply {
   }
   return htmlPage({
     title: 'Portico console',
-    colour: '#3451d1',
     policy: ["script-src 'self'", "style-src 'self'"],
     head: pageTags(assetsBase('/console'), manifest),
     content:
@@ -193,20 +202,29 @@ function testDeliveries(sender: TestSender, readOnly: boolean): Routes {
       post: readOnly
         ? undefined
         : async (ctx, body) => {
-            const { source, event, data } = readTest(body);
-            return jsonReply(ctx, await sender.send(source, event, data));
+            const { source, event, content } = readTest(body);
+            return jsonReply(ctx, await sender.send(source, event, content));
           },
     },
   };
 }
 
+/** What a header cannot have. */
+const CONTROL = /[^\t\x20-\x7e]/;
+
 function readTest(body: unknown) {
-  const { source, event, data = {} } = Object(body) as Readonly<Record<string, unknown>>;
-  if (typeof source === 'string' && typeof event === 'string') return { source, event, data };
+  const { source, event, data = {}, ...raw } = Object(body) as Readonly<Record<string, unknown>>;
+  if (typeof source === 'string' && typeof event === 'string') {
+    const { body: text, contentType = '' } = raw;
+    if (text === undefined) return { source, event, content: { data } };
+    if (typeof text === 'string' && typeof contentType === 'string' && !CONTROL.test(contentType)) {
+      return { source, event, content: { body: text, contentType } };
+    }
+  }
   throw new HttpProblem(
     400,
     'TEST_DELIVERY',
-    'The body must be like {"source":"","event":"new_commit","data":{}}',
+    'The body must be like {"source":"","event":"new_commit","data":{}}; "body" and "contentType" replace "data"',
   );
 }
 

@@ -1,4 +1,5 @@
 import { HttpProblem, type Reply, type RequestContext } from '@portico/transport';
+import { settingKeys } from '../../config/options/options.ts';
 import { type EffectiveOption, findProperty, type PropertySource } from '../../config/sources.ts';
 import { jsonReply, jsonTextReply, NOT_FOUND } from '../management-errors.ts';
 import type { valueShower } from '../masking.ts';
@@ -114,13 +115,16 @@ function describeEnvironment(
         const winner = winners.get(key);
         if (winner === undefined) winners.set(key, name);
         if (!wanted(own)) return undefined;
-        const value = show(own, property);
+        const value = show(own, property, SETTINGS.has(key));
         return [own, { value, origin, ...(winner !== undefined && { overriddenBy: winner }) }] as const;
       });
       return { name, properties: Object.fromEntries(described.filter((each) => each !== undefined)) };
     }),
   };
 }
+
+/** The keys of the service's own settings. */
+const SETTINGS: ReadonlySet<string> = new Set(settingKeys);
 
 /** The keys of options, by their names in a source. */
 function optionKeys(aliases: PropertySource['aliases'] = new Map()): ReadonlyMap<string, string> {
@@ -136,7 +140,8 @@ function describeProperty(environment: Environment, name: string, show: ShowValu
   const sources = propertySources.map((source) => {
     const found = findProperty(source, key);
     if (found === undefined) return { name: source.name };
-    return { name: source.name, property: { value: show(found.key, found), origin: found.origin } };
+    const value = show(found.key, found, SETTINGS.has(key));
+    return { name: source.name, property: { value, origin: found.origin } };
   });
   const strongest = sources.find(({ property }) => property !== undefined);
   if (strongest?.property === undefined) return undefined;

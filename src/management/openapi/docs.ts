@@ -16,7 +16,6 @@ import type { DoorOptions } from '../options.ts';
 
 const PAGE = {
   title: 'Portico: APIs',
-  colour: '#2f6f4f',
   // Swagger UI writes style attributes at run time.
   policy: ["script-src 'self'", "style-src 'self' 'unsafe-inline'"],
 } as const;
@@ -26,7 +25,8 @@ function docsPage(manifest: Manifest): Reply {
   return htmlPage({
     ...PAGE,
     head: pageTags('./docs/', manifest),
-    content: `<div id="docs" data-spec="./docs/openapi"><p class="notice">Loading the reference…</p></div>
+    content: `<header class="brand"><svg viewBox="0 0 32 32" aria-hidden="true"><rect width="32" height="32" rx="8"/><path d="M8 25V16a8 8 0 0 1 16 0v9M13 25v-8a3 3 0 0 1 6 0v8"/></svg><strong>Portico</strong> APIs</header>
+<div id="docs" data-spec="./docs/openapi"><p class="notice">Loading the reference…</p></div>
 <noscript><p class="notice">This page needs JavaScript. The document is at <a href="./docs/openapi">docs/openapi</a>.</p></noscript>
 `,
   });

@@ -1,10 +1,15 @@
 import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
 import { it } from 'node:test';
+import { promisify } from 'node:util';
 import type { Page } from 'playwright-core';
 import { until } from '../support.ts';
 import { accessibilityProblems, goTo } from './console-page.ts';
-import { deliver } from './demo.ts';
+import { AS_VISITOR, deliver } from './demo.ts';
 import type { Stage } from './stage.ts';
+
+const tab = (page: Page, status: string) =>
+  page.getByRole('navigation', { name: 'Status' }).getByRole('link', { name: status });
 
 const rows = (page: Page, text: string) => page.locator('tbody tr', { hasText: text });
 
@@ -29,7 +34,7 @@ export function actionsSuite(stage: Stage): void {
   it('filters live in the URL', async () => {
     const { page } = stage.shared;
     await goTo(page, 'deliveries');
-    await page.getByLabel('Status').selectOption('dead');
+    await tab(page, 'dead').click();
     await page.getByLabel('Text in the body').fill('cus_990');
     await page.getByRole('button', { name: 'Filter' }).click();
     await until(page, "location.hash === '#/deliveries?status=dead&text=cus_990'");
@@ -50,7 +55,7 @@ export function actionsSuite(stage: Stage): void {
     const { page, troubles } = stage.shared;
     await goTo(page, 'deliveries?status=dead');
     await page.getByRole('button', { name: 'Replay all matching' }).click();
-    await page.getByText('2 deliveries match and can be replayed.').waitFor();
+    await page.getByText('2 deliveries can be replayed: 2 dead.').waitFor();
     assert.deepEqual(await accessibilityProblems(page), []);
     await page.getByRole('button', { name: 'Replay 2 deliveries' }).click();
     await page.getByText('2 of 2 replayed.').waitFor();
@@ -78,7 +83,15 @@ export function actionsSuite(stage: Stage): void {
     await page.locator('tbody a').first().click();
     await page.getByText('1 attempt', { exact: false }).first().waitFor();
     await page.getByRole('button', { name: 'Replay', exact: true }).click();
-    await page.locator('.toast', { hasText: 'Replay requested' }).waitFor();
+    await page.getByText('1 delivery can be replayed: 1 done.').waitFor();
+    await page.getByText('One has ended as it should').waitFor();
+    // Enter submits a dialog without fields.
+    await page.keyboard.press('Enter');
+    await page.getByText('1 of 1 replayed.').waitFor();
+    await page.keyboard.press('Escape');
+    await page.locator('.timeline .replayed').waitFor();
+    await page.locator('.timeline .attempt').nth(1).waitFor();
+    assert.doesNotMatch((await page.locator('.timeline').textContent()) ?? '', /took 0/);
     await goTo(page, 'deliveries?status=dead');
     const discard = page.getByRole('button', { name: /^Discard 0/ }).first();
     const name = await discard.getAttribute('aria-label');
@@ -86,6 +99,79 @@ export function actionsSuite(stage: Stage): void {
     await page.locator('.toast', { hasText: 'Discarded' }).waitFor();
     await goTo(page, 'deliveries?status=discarded');
     await page.locator('tbody a', { hasText: String(name).slice(8, 26) }).waitFor();
+  });
+
+  it('counts by status in tabs, and acts on the ticked ones, asking first with their numbers', async () => {
+    const { page, troubles } = stage.shared;
+    await goTo(page, 'deliveries');
+    await deliver(stage.service, 'payment_received', { amount: 2_000 });
+    await deliver(stage.service, 'ticked_one', {});
+    await rows(page, '2000 EUR').waitFor();
+    const counted = `${stage.service.urls.management}/actuator/console/api/deliveries/counts`;
+    const { counts } = (await (await fetch(counted, AS_VISITOR)).json()) as {
+      readonly counts: Readonly<Record<string, number>>;
+    };
+    assert.ok(Number(counts.dead) > 0 && Number(counts.unhandled) > 0);
+    for (const status of ['dead', 'unhandled', 'done', 'discarded']) {
+      await tab(page, status)
+        .locator('.tab-count', { hasText: String(counts[status]) })
+        .waitFor();
+    }
+    assert.equal(
+      await page.getByRole('button', { name: /^(?:Replay|Discard) all/ }).count(),
+      0,
+      'all of them need a filter',
+    );
+    await page.getByLabel('Select all rows of this page').check();
+    await page.getByRole('button', { name: /^Replay \d+ selected/ }).waitFor();
+    await page.getByLabel('Select all rows of this page').uncheck();
+    await rows(page, '2000 EUR').getByRole('checkbox').check();
+    await rows(page, 'ticked_one').getByRole('checkbox').check();
+    assert.deepEqual(await accessibilityProblems(page), []);
+    await page.getByRole('button', { name: 'Replay 2 selected' }).click();
+    await page.getByText('2 deliveries can be replayed: 1 dead, 1 unhandled.').waitFor();
+    await page.keyboard.press('Escape');
+    await page.getByRole('button', { name: 'Discard 2 selected' }).click();
+    await page.getByText('1 delivery can be discarded: 1 dead.').waitFor();
+    await page.getByRole('button', { name: 'Discard 1 delivery' }).click();
+    await page.getByText('1 of 1 discarded.').waitFor();
+    await page.keyboard.press('Escape');
+    await rows(page, '2000 EUR').waitFor({ state: 'detached' });
+    assert.equal(await page.locator('.tick :checked').count(), 0);
+    assert.deepEqual(troubles.splice(0), []);
+  });
+
+  it('a row opens by a click anywhere, and the focus survives what removes its element', async () => {
+    const { page } = stage.shared;
+    await deliver(stage.service, 'payment_received', { amount: 3_000 });
+    await goTo(page, 'deliveries?status=dead');
+    await rows(page, '3000 EUR').waitFor();
+    const discard = rows(page, '3000 EUR').getByRole('button', { name: /^Discard/ });
+    await discard.focus();
+    await page.keyboard.press('Enter');
+    await rows(page, '3000 EUR').waitFor({ state: 'detached' });
+    assert.equal(await page.evaluate('document.activeElement === document.body'), false);
+    await goTo(page, 'deliveries?event=invoice_sent');
+    await rows(page, 'invoice_sent').locator('.status').first().click();
+    await page.getByRole('heading', { level: 1, name: 'invoice_sent' }).waitFor();
+  });
+
+  it('copies a delivery as a curl command, which sends it again', async () => {
+    const { page, troubles } = stage.shared;
+    await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+    await deliver(stage.service, 'copied_one', "it's 100% Grüße");
+    await deliver(stage.service, 'copied_two', { quote: "it's 100% Grüße" });
+    await goTo(page, 'deliveries?event=copied_two');
+    await page.locator('tbody a').first().click();
+    await page.getByRole('button', { name: 'Copy as curl' }).click();
+    await page.locator('.toast', { hasText: 'Copied' }).waitFor();
+    const command = await page.evaluate<string>('navigator.clipboard.readText()');
+    assert.match(command, /-H 'x-request-id: order-7781'/);
+    const { stdout } = await promisify(execFile)('/bin/sh', ['-c', command]);
+    assert.match(stdout, /ok|received/i);
+    await goTo(page, 'deliveries?event=copied_two');
+    await until(page, "document.querySelectorAll('tbody tr').length === 2");
+    assert.deepEqual(troubles.splice(0), []);
   });
 
   it('sends a test delivery of each source, signed as its sender would', async () => {
@@ -115,6 +201,28 @@ export function actionsSuite(stage: Stage): void {
     await rows(page, 'github').first().waitFor();
     await goTo(page, 'deliveries?event=checkout.session.completed');
     await rows(page, 'stripe').first().waitFor();
+    assert.deepEqual(troubles.splice(0), []);
+  });
+
+  it('edits a delivery and sends it again, with a new id and signature', async () => {
+    const { page, troubles } = stage.shared;
+    for (const [source, filter] of [
+      ['', 'event=copied_two'],
+      ['stripe', 'source=stripe'],
+    ] as const) {
+      await goTo(page, `deliveries?${filter}`);
+      await page.locator('tbody a').first().click();
+      await page.getByRole('button', { name: 'Edit and send again' }).click();
+      const dialog = page.locator('dialog');
+      const body = await dialog.getByLabel('Body').inputValue();
+      await dialog.getByLabel('Body').fill(body.replace('{', `{"edited_at":"${source}desk",`));
+      // In a text of several lines, Enter with Ctrl.
+      await page.keyboard.press('Control+Enter');
+      await dialog.getByText('Answered 200').waitFor();
+      await dialog.getByRole('link', { name: 'Show the delivery' }).click();
+      await page.locator('.raw', { hasText: `"edited_at":"${source}desk"` }).waitFor();
+      await page.keyboard.press('Escape');
+    }
     assert.deepEqual(troubles.splice(0), []);
   });
 

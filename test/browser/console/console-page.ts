@@ -10,6 +10,7 @@ import { VISITOR } from './demo.ts';
 const AXE = readFileSync(join(root, 'node_modules/axe-core/axe.min.js'), 'utf8');
 
 export const WIDE = { width: 1280, height: 860 };
+export const PHONE = { width: 390, height: 844 };
 export const NARROW = { width: 360, height: 740 };
 
 export async function buildConsole(): Promise<void> {

@@ -46,6 +46,11 @@ export default {
 /** Who logs in to the console: signed sources close its users and deliveries to everybody else. */
 export const VISITOR = { username: 'visitor', password: 'password' };
 
+/** The same, for requests of programs. */
+export const AS_VISITOR = {
+  headers: { authorization: `Basic ${btoa(`${VISITOR.username}:${VISITOR.password}`)}` },
+};
+
 /** A service with a little of everything to look at. */
 export async function startDemo(options: DemoOptions = {}): Promise<TestService> {
   const service = await startTestService({

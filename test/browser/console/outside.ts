@@ -43,7 +43,7 @@ export function outsideSuite(stage: Stage): void {
     await goTo(page, 'deliveries?event=invoice_sent');
     await page.locator('tbody a').first().click();
     await page.locator('.answer', { hasText: '<script>' }).waitFor();
-    await page.locator('.facts.mono', { hasText: '<script>' }).waitFor();
+    await page.locator('.raw', { hasText: '<script>' }).waitFor();
     assert.equal(await page.locator('main img, main script, main svg[onload]').count(), 0);
     const named = encodeURIComponent(HOSTILE);
     for (const path of ['users', 'log', 'requests', 'overview', `users?q=${named}x`, `metrics/${named}`]) {
@@ -83,6 +83,54 @@ export function outsideSuite(stage: Stage): void {
     door.switchTo(portOf(back));
     await page.locator('.log-line', { hasText: 'the service is back' }).waitFor();
     await page.getByText('The connection to the service is lost').waitFor({ state: 'detached' });
+  });
+
+  it('every page recovers after an outage, also one that was opened during it', async () => {
+    await using folder = await temporaryFolder();
+    const env = { DATABASE_URL: `sqlite:${join(folder.path, 'portico.db')}` };
+    const first = await startDemo({ env });
+    const portOf = ({ urls }: TestService) => Number(new URL(urls.management ?? '').port);
+    await using door = await startForwarder(portOf(first));
+    const urls = { management: `http://127.0.0.1:${door.port}` };
+    await deliver(first, 'new_commit', {});
+    await fetch(`${first.urls.rest}/users`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ name: 'Ada', email: 'ada@example.com' }),
+    });
+    await using console = await openConsole(stage.browser, { urls }, 'deliveries');
+    const { page } = console;
+    await page.locator('tbody tr').first().waitFor();
+    await first.current.stop();
+    door.switchTo(1);
+    const lost = page.getByText('The connection to the service is lost');
+    await lost.waitFor();
+    assert.ok((await page.locator('tbody tr').count()) > 0, 'the list stays');
+    const pages: readonly (readonly [path: string, content: string])[] = [
+      ['overview', '.figure'],
+      ['users', 'tbody tr'],
+      ['deliveries?status=done', 'tbody tr'],
+      ['rules', 'tbody tr'],
+      ['requests', 'main .card'],
+      ['loggers', 'tbody tr'],
+      ['log', '.log'],
+      ['metrics', '.meters li'],
+      ['environment', 'tbody tr'],
+      ['threads', '.stack li'],
+    ];
+    for (const [path, content] of pages) {
+      door.switchTo(1);
+      await lost.waitFor();
+      await goTo(page, path);
+      if (content === 'tbody tr')
+        await page.locator('.empty', { hasText: 'cannot be read' }).first().waitFor();
+      await using back = await startDemo({ env });
+      door.switchTo(portOf(back));
+      await page.locator(content).first().waitFor();
+      await lost.waitFor({ state: 'detached' });
+      await back.current.stop();
+    }
+    await first[Symbol.asyncDispose]();
   });
 
   it('says in words what is wrong with the health of the service', async () => {

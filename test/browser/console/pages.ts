@@ -5,8 +5,8 @@ import { it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { waitFor } from '../../support/wait-for.ts';
 import { until } from '../support.ts';
-import { accessibilityProblems, goTo, NARROW, openConsole, tooWide, WIDE } from './console-page.ts';
-import { VISITOR } from './demo.ts';
+import { accessibilityProblems, goTo, NARROW, openConsole, PHONE, tooWide, WIDE } from './console-page.ts';
+import { AS_VISITOR, VISITOR } from './demo.ts';
 import type { Stage } from './stage.ts';
 
 /** Each page, and what has to be on it. */
@@ -81,12 +81,109 @@ export function pagesSuite(stage: Stage): void {
     );
     assert.match(second, /Attempt 2 succeeded200forward:billing.*, took .*Booked as R-2291/);
     await page.locator('.timeline .job', { hasText: '2 attempts, ended' }).waitFor();
-    const facts = await page.locator('.facts.mono').textContent();
-    assert.equal(facts, 'user-agentshop/3.4x-request-idorder-7781');
+    assert.equal(
+      await page.locator('.raw').textContent(),
+      'POST /webhook\ncontent-type: application/json\nuser-agent: shop/3.4\nx-request-id: order-7781\n\n' +
+        '{"event":"invoice_sent","data":{"invoice":"R-2291","total":148.75,"customer":"cus_45.5"}}',
+    );
     assert.deepEqual(await accessibilityProblems(page), []);
     await page.setViewportSize(NARROW);
     assert.deepEqual(await tooWide(page), []);
     assert.deepEqual(troubles, []);
+  });
+
+  it('what fails comes first, with its number, its error and the way to it', async () => {
+    const { page, troubles } = stage.shared;
+    await page.setViewportSize(WIDE);
+    await goTo(page, 'overview');
+    const failing = page.getByRole('region', { name: 'What fails' });
+    await failing.waitFor();
+    assert.equal(
+      await page.evaluate("document.querySelector('main section') === document.querySelector('.failing')"),
+      true,
+    );
+    const dead = failing.getByRole('link', { name: /^2 dead deliveries$/ });
+    await failing.getByText('The bank refused 1250 EUR').waitFor();
+    assert.equal(
+      await failing.getByRole('link', { name: '2 dead', exact: true }).getAttribute('href'),
+      '#/deliveries?status=dead&target=handler%3Apayment_received',
+    );
+    await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: '2 dead' }).waitFor();
+    await page.locator('.plot').first().waitFor();
+    const plots = await page.locator('.plot figcaption').allTextContents();
+    assert.deepEqual(
+      [...plots.slice(0, 2), plots.at(-1)],
+      ['Attempts by outcome', 'Attempts by handler', 'Commit time'],
+    );
+    const figures = page.locator('.figure');
+    assert.equal(
+      await figures.getByRole('link').count(),
+      await figures.count(),
+      'each figure leads somewhere',
+    );
+    await dead.click();
+    await until(page, "location.hash === '#/deliveries?status=dead'");
+    await until(page, "document.querySelectorAll('tbody tr').length === 2");
+    assert.deepEqual(await page.locator('td.error-cell').allTextContents(), [
+      'Error: The bank refused 1250 EUR: limit reached',
+      'Error: The bank refused 990 EUR: limit reached',
+    ]);
+    assert.deepEqual(troubles, []);
+  });
+
+  it('on a phone rows are cards, and a tap opens one', async () => {
+    const context = await stage.browser.newContext({
+      viewport: PHONE,
+      hasTouch: true,
+      httpCredentials: VISITOR,
+    });
+    const page = await context.newPage();
+    await page.goto(`${stage.service.urls.management}/actuator/console#/deliveries?event=invoice_sent`);
+    const card = page.locator('tbody tr').first();
+    await card.waitFor();
+    const display = "getComputedStyle(document.querySelector('tbody tr')).display";
+    assert.equal(await page.evaluate(display), 'grid');
+    await card.locator('[data-title="Status"]').tap();
+    await page.getByRole('heading', { level: 1, name: 'invoice_sent' }).waitFor();
+    assert.deepEqual(await tooWide(page), []);
+    await context.close();
+  });
+
+  it('its own requests are not counted in what it shows', async () => {
+    const { page } = stage.shared;
+    await goTo(page, 'overview');
+    await page.locator('.plot').first().waitFor();
+    const names = (await (
+      await fetch(
+        `${stage.service.urls.management}/actuator/console/api/metrics/http.server.requests`,
+        AS_VISITOR,
+      )
+    ).json()) as {
+      availableTags: { tag: string; values: string[] }[];
+    };
+    const uris = names.availableTags.find(({ tag }) => tag === 'uri')?.values ?? [];
+    assert.ok(uris.length > 3, String(uris));
+    assert.deepEqual(
+      uris.filter((uri) => uri.includes('/console')),
+      [],
+    );
+  });
+
+  it('the environment shows the own settings, hides secrets and other variables, and says how to show more', async () => {
+    const { page } = stage.shared;
+    await page.setViewportSize(WIDE);
+    await goTo(page, 'environment');
+    const value = (name: string) =>
+      page
+        .getByRole('row', { name: new RegExp(`^${name} `) })
+        .locator('td')
+        .first();
+    await page.getByText('MANAGEMENT_SHOW_VALUES=always').waitFor();
+    assert.equal(await value('WEBHOOK_HEADERS').textContent(), 'user-agent,x-request-id');
+    assert.equal(await value('MANAGEMENT_PASSWORD').textContent(), 'hidden');
+    // Programs get what MANAGEMENT_SHOW_VALUES says.
+    const env = await (await fetch(`${stage.service.urls.management}/actuator/env`, AS_VISITOR)).text();
+    assert.doesNotMatch(env, /x-request-id/);
   });
 
   it('who may do what with the rows and columns of relations', async () => {

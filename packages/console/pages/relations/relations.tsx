@@ -76,7 +76,6 @@ function Index({ relations }: { relations: readonly Relation[] }) {
         ) : (
           <DataTable
             label="Relations"
-            areCards={true}
             rows={found}
             keyOf={({ name }) => name}
             columns={[

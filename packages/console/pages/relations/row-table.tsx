@@ -98,7 +98,6 @@ export function RowTable({
         ) : (
           <DataTable
             label={`Rows of ${relation.name}`}
-            areCards={true}
             rows={value.rows.map((row) => changed.get(keyOf(relation, row)) ?? row)}
             keyOf={(row) => keyOf(relation, row)}
             rowClass={(row) => marks.get(keyOf(relation, row)) ?? ''}

@@ -8,8 +8,20 @@ interface ApiDocument {
 }
 
 declare const document: {
+  readonly documentElement: { readonly classList: { toggle(name: string, isOn: boolean): void } };
   querySelector(selector: string): { readonly dataset: { readonly spec?: string } } | null;
 };
+
+declare function matchMedia(query: string): {
+  readonly matches: boolean;
+  addEventListener(type: 'change', listener: () => void): void;
+};
+
+// Swagger UI has a dark theme, but leaves it to the page to choose it.
+const dark = matchMedia('(prefers-color-scheme: dark)');
+const follow = () => document.documentElement.classList.toggle('dark-mode', dark.matches);
+dark.addEventListener('change', follow);
+follow();
 
 const root = document.querySelector('#docs');
 const spec = (await (await fetch(root?.dataset.spec ?? 'openapi')).json()) as ApiDocument;

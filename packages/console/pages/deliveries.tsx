@@ -135,6 +135,7 @@ function List({ route }: { route: Route }) {
                   selection={mayAct ? { keys: ticked, onChange: setTicked } : undefined}
                   columns={[
                     ...COLUMNS,
+                    items.some(({ source }) => source !== '') && SOURCE_COLUMN,
                     items.some(({ error }) => error) ? ERROR_COLUMN : SIZE_COLUMN,
                     DELIVERY_COLUMN,
                     mayAct && actionsOf(ask),
@@ -306,11 +307,6 @@ const COLUMNS: readonly Column<DeliveryRow>[] = [
       </>
     ),
   },
-  {
-    title: 'Source',
-    className: 'cut',
-    cell: ({ source }) => source || <span className="quiet">/webhook</span>,
-  },
   { title: 'Attempts', className: 'number', cell: ({ attempts }) => attempts },
 ];
 
@@ -319,6 +315,13 @@ const SIZE_COLUMN: Column<DeliveryRow> = {
   title: 'Size',
   className: 'number minor',
   cell: ({ size }) => formatBytes(size),
+};
+
+/** Shown if a delivery of the page comes from a signed source. */
+const SOURCE_COLUMN: Column<DeliveryRow> = {
+  title: 'Source',
+  className: 'cut',
+  cell: ({ source }) => source || <span className="quiet">/webhook</span>,
 };
 
 /** Shown if a delivery of the page is dead. */

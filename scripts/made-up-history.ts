@@ -63,6 +63,12 @@ function level(name: string, at: number, w: number): number {
     'inbox.open': 160 * backlog + 3 * w,
     'inbox.age': 9 * backlog + 0.2 * w,
     'inbox.dead': 2,
+    'inbox.attempts.done': 40 + 70 * w - 20 * backlog,
+    'inbox.attempts.retry': 14 * backlog * w + 0.4 * w,
+    'inbox.attempts.dead': 0.01,
+    'inbox.target.handler:new_commit': 24 + 40 * w,
+    'inbox.target.handler:payment_received': 12 + 22 * w,
+    'inbox.target.forward:billing': 4 + 8 * w,
   };
   return levels[name] ?? 0;
 }

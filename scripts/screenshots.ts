@@ -41,7 +41,7 @@ const seen = (selector: string) => async (page: Page) => page.locator(selector).
 const SHOTS: readonly Shot[] = [
   { name: 'overview', page: 'overview', height: 1_020, ready: hovered },
   { name: 'overview-dark', page: 'overview', scheme: 'dark', height: 1_020, ready: hovered },
-  { name: 'overview-phone', page: 'overview', narrow: true, ready: seen('.spark-line') },
+  { name: 'overview-phone', page: 'overview', narrow: true, ready: seen('.plot canvas') },
   { name: 'deliveries-dark', page: 'deliveries', scheme: 'dark', ready: seen('tbody tr') },
   {
     name: 'delivery',
@@ -57,8 +57,9 @@ async function hovered(page: Page): Promise<void> {
   await page.locator('.plot canvas').first().waitFor();
   await page
     .locator('.plot .u-over')
-    .nth(3)
+    .first()
     .hover({ position: { x: 150, y: 40 } });
+  await page.evaluate('scrollTo(0, 0)');
 }
 
 async function shoot(browser: Browser, service: TestService, shot: Shot): Promise<void> {

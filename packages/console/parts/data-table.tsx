@@ -98,7 +98,8 @@ export function DataTable<T>({
                     className={className}
                     data-title={isTitleHidden || isRowHead ? undefined : title}
                   >
-                    {cell(row)}
+                    {/* One part beside the title of its column, on a phone. */}
+                    <span>{cell(row)}</span>
                   </Cell>
                 );
               })}

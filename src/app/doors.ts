@@ -400,11 +400,19 @@ function healthChecks(context: AppContext): readonly HealthIndicator[] {
     ...(database === undefined || !settings.interfaces.includes('webhook')
       ? []
       : [backlogOf(database, context.config)]),
+    ...unrecordedCheck(context.config),
   ];
   const own = Array.from(code.healthChecks, ([name, { check, timeout, ttl, critical }]) => {
     return { name, check, timeoutMs: timeout, ttlMs: ttl, critical };
   });
   return [...builtIn.map((check) => ({ ttlMs: TTL, ...check })), ...own];
+}
+
+/** Names the relations without a feed: nothing records the changes of another program's tables. */
+function unrecordedCheck({ relations }: Config): readonly HealthIndicator[] {
+  const withoutChanges = relations.flatMap(({ name, existing }) => (existing === undefined ? [] : [name]));
+  if (withoutChanges.length === 0) return [];
+  return [{ name: 'relations', check: () => ({ status: 'UP', details: { withoutChanges } }) }];
 }
 
 function backlogOf({ inbox }: Database, config: Config): HealthIndicator {

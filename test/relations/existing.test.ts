@@ -1,9 +1,13 @@
 import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
 import type { Engine } from '../../src/sql/schema/tables.ts';
 import { AUDIENCE, ISSUER, startIssuer } from '../access/support/tokens.ts';
 import { declared, shopTables } from '../support/relations/existing.ts';
 import { type RelationDoor, relationDoors } from '../support/relations/relation-door.ts';
+import { startTestService } from '../support/service.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const relations = (more: object = {}) => ({
   Artist: {
@@ -488,3 +492,27 @@ for (const [engine, open] of Object.entries(relationDoors)) {
       assert.equal(seen.includes('Bea'), hooks === 'with');
     });
 }
+
+test('health names the relations without a feed, and nothing where all have one', async () => {
+  await using folder = await temporaryFolder();
+  const file = join(folder.path, 'shop.db');
+  const db = new DatabaseSync(file);
+  db.exec('CREATE TABLE "Album" ("AlbumId" INTEGER PRIMARY KEY, "Title" TEXT NOT NULL)');
+  db.close();
+  const show = async (module: string) => {
+    await using service = await startTestService({
+      module,
+      env: { DATABASE_URL: `sqlite:${file}` },
+      listens: true,
+    });
+    const reply = await fetch(`${service.urls.management}/actuator/health`);
+    return ((await reply.json()) as { readonly components: Readonly<Record<string, unknown>> }).components
+      .relations;
+  };
+  assert.deepEqual(await show(`export default { relations: 'introspect' };`), {
+    status: 'UP',
+    details: { withoutChanges: ['Album'] },
+  });
+  const own = `export default { relations: { notes: { columns: { title: { type: 'text', max: 9 } } } } };`;
+  assert.equal(await show(own), undefined);
+});

@@ -158,4 +158,36 @@ describe('users read from a replica of PostgreSQL', { skip: withoutPostgres ?? f
     );
     await assert.rejects(async () => openDatabase(readUrl), /replica that cannot be written to/);
   });
+
+  test('reads leave a replica that has become a primary for one that is a replica still', async () => {
+    await using other = await startPostgres({ replicaOf: primary });
+    const url = await primary.createDatabase();
+    const readUrl = url.replace(
+      `127.0.0.1:${primary.port}`,
+      `127.0.0.1:${other.port},127.0.0.1:${replica.port}`,
+    );
+    await using database = await openDatabase(url, { replica: { url: readUrl, readYourWrites: 0 } });
+    const on = (port: number) => url.replace(`:${primary.port}/`, `:${port}/`);
+    for (const server of [other, replica]) {
+      await waitFor('the replica to have the tables', () =>
+        server.sql('SELECT id FROM users', on(server.port)).then(
+          () => true,
+          () => false,
+        ),
+      );
+    }
+    // Only the first one answers.
+    replica.freeze(true);
+    try {
+      assert.equal(await database.users.readJson(1), undefined);
+    } finally {
+      replica.freeze(false);
+    }
+    await other.promote();
+    await other.sql(`INSERT INTO users (name, email) VALUES ('a', 'only here')`, on(other.port));
+    await waitFor('the reads to leave it', async () => (await database.users.readJson(1)) === undefined);
+    // New connections go to the replica at once, although the other server stands before it.
+    await using again = await openDatabase(url, { replica: { url: readUrl, readYourWrites: 0 } });
+    assert.equal(await again.users.readJson(1), undefined);
+  });
 });

@@ -77,6 +77,7 @@ export class Connection implements AsyncDisposable {
   #load = 0;
   #progress = 0;
   #lost: Error | undefined;
+  #isReplica = false;
   /** Whether no synchronous replica has confirmed the commit that is answered next. */
   #unconfirmed = false;
 
@@ -110,7 +111,8 @@ export class Connection implements AsyncDisposable {
       if (checkSession) await requireSession(client, () => connectBeside(config));
       const settings = connection.run({ text: SETTINGS }, undefined);
       const [, [row]] = await Promise.all([settings, connection.run(IS_REPLICA, undefined)]);
-      if (row?.[0] === true && !readOnly) {
+      connection.#isReplica = row?.[0] === true;
+      if (connection.#isReplica && !readOnly) {
         throw new ReadOnlyServerError('the server is a replica that cannot be written to');
       }
     } catch (error) {
@@ -129,6 +131,17 @@ export class Connection implements AsyncDisposable {
   /** Number of statements in flight. */
   get load(): number {
     return this.#load;
+  }
+
+  /** Whether the server was a replica when the connection was opened. */
+  get isReplica(): boolean {
+    return this.#isReplica;
+  }
+
+  /** Whether the server is a replica now: a connection outlives a promotion. */
+  async asksReplica(): Promise<boolean> {
+    const [row] = await this.run(IS_REPLICA, undefined);
+    return row?.[0] === true;
   }
 
   get lost(): boolean {

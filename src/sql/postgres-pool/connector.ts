@@ -4,13 +4,15 @@ import { Connection, type ConnectOptions, describeFault, ReadOnlyServerError } f
 
 /** If a server does not answer within this time, the next one is tried in parallel, in milliseconds. */
 const NEXT_SERVER_DELAY = 250;
+/** How long a primary that answers waits for a replica, where reads want one, in milliseconds. */
+const REPLICA_WAIT = 500;
 
 /** Opens a connection to a server; rejects as `Connection.open` does. */
 type Connect = () => Promise<Connection>;
 
 /**
- * Opens connections to the first server of `url` that accepts writes or, if `readOnly`, that answers. With
- * several servers it starts with the one used last. Rejects if none is usable.
+ * Opens connections to the first server of `url` that accepts writes or, if `readOnly`, to the first replica, else to a
+ * primary. With several servers it starts with the one used last. Rejects if none is usable.
  */
 export function connector(url: string, options: ConnectOptions = {}): Connect {
   const servers = serverUrls(url).map((one) => () => Connection.open(one, options));
@@ -20,7 +22,8 @@ export function connector(url: string, options: ConnectOptions = {}): Connect {
   return async () => {
     // A concurrent call may change `first`.
     const begin = first;
-    const found = await firstOf([...servers.slice(begin), ...servers.slice(0, begin)]);
+    const wanted = options.readOnly === true ? isReplica : () => true;
+    const found = await firstOf([...servers.slice(begin), ...servers.slice(0, begin)], wanted);
     first = (begin + found.nth) % servers.length;
     return found.connection;
   };
@@ -31,16 +34,39 @@ interface Found {
   readonly connection: Connection;
 }
 
+const isReplica = (connection: Connection) => connection.isReplica;
+
 /**
- * The first connection that opens; each attempt starts when the previous one fails, or after
- * `NEXT_SERVER_DELAY`.
+ * The first wanted connection that opens; without one, the first of all. Each attempt starts when the previous one has
+ * ended without a wanted one, or after `NEXT_SERVER_DELAY`.
  */
-function firstOf(attempts: readonly Connect[]): Promise<Found> {
+function firstOf(
+  attempts: readonly Connect[],
+  isWanted: (connection: Connection) => boolean,
+): Promise<Found> {
   const { promise, resolve, reject } = Promise.withResolvers<Found>();
   const errors: unknown[] = [];
   let begun = 0;
+  let ended = 0;
+  let other: Found | undefined;
   let done = false;
   let timer: NodeJS.Timeout | undefined;
+  let patience: NodeJS.Timeout | undefined;
+  const take = (found: Found) => {
+    done = true;
+    clearTimeout(timer);
+    clearTimeout(patience);
+    if (other !== undefined && other !== found) void other.connection[Symbol.asyncDispose]();
+    resolve(found);
+  };
+  const end = () => {
+    ended++;
+    if (!done && ended === attempts.length) {
+      if (other === undefined) reject(noneOf(errors));
+      else take(other);
+    }
+    begin();
+  };
   const begin = () => {
     clearTimeout(timer);
     const nth = begun;
@@ -50,15 +76,19 @@ function firstOf(attempts: readonly Connect[]): Promise<Found> {
     timer = setTimeout(begin, NEXT_SERVER_DELAY);
     attempt().then(
       (connection) => {
+        const found = { nth, connection };
         if (done) return void connection[Symbol.asyncDispose]();
-        done = true;
-        clearTimeout(timer);
-        resolve({ nth, connection });
+        if (isWanted(connection)) return take(found);
+        if (other !== undefined) void connection[Symbol.asyncDispose]();
+        else {
+          other = found;
+          patience = setTimeout(() => take(found), REPLICA_WAIT);
+        }
+        end();
       },
       (error: unknown) => {
         errors.push(error);
-        if (!done && errors.length === attempts.length) reject(noneOf(errors));
-        begin();
+        end();
       },
     );
   };

@@ -123,6 +123,11 @@ export class Server implements AsyncDisposable {
     }
   }
 
+  /** Replaces the connections that are not `wanted` any more, once their statements have ended. */
+  async replace(wanted: (connection: Connection) => Promise<boolean>): Promise<void> {
+    await Promise.all([this.#readers.replace(wanted), this.#writers.replace(wanted)]);
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     await Promise.all([this.#readers[Symbol.asyncDispose](), this.#writers[Symbol.asyncDispose]()]);
   }
@@ -304,6 +309,18 @@ class Pool implements AsyncDisposable {
     for (const { refuse } of this.#waiting.splice(0))
       refuse(new StoreUnavailableError('The database is closed'));
     await Promise.all(this.#connections.map((connection) => connection[Symbol.asyncDispose]()));
+  }
+
+  async replace(wanted: (connection: Connection) => Promise<boolean>): Promise<void> {
+    for (const connection of this.#connections) {
+      // One that runs a transaction would ask within it; the next call asks again.
+      if (this.#options.depth === 1 && connection.load > 0) continue;
+      const isWanted = await wanted(connection).catch(() => true);
+      if (isWanted || !this.#connections.includes(connection)) continue;
+      if (this.#options.depth === 1 && connection.load > 0) continue;
+      this.#connections = this.#connections.filter((other) => other !== connection);
+      void connection[Symbol.asyncDispose]().catch(() => {});
+    }
   }
 
   /** The connection with the fewest statements, if it can take one more. */

@@ -1,8 +1,10 @@
-import type { Replica } from '../database.ts';
+import { type Replica, serverUrls } from '../database.ts';
 import type { Connection, Row, Statement } from '../postgres-pool/connection.ts';
 import { connector } from '../postgres-pool/connector.ts';
 import { Server, type ServerSize } from '../postgres-pool/server.ts';
 
+/** Time between two looks whether the servers of the replicas still are some, in milliseconds. */
+const LOOK = 5_000;
 /** Five connections, because a replica only serves reads of users. */
 const REPLICA: ServerSize = { shared: 3, alone: 2 };
 
@@ -14,13 +16,18 @@ export class UserReads implements AsyncDisposable {
   readonly #primary: Server;
   readonly #replica: Server | undefined;
   readonly #readYourWrites: number;
+  readonly #timer: NodeJS.Timeout | undefined;
   #wroteAt = Number.NEGATIVE_INFINITY;
 
   constructor(primary: Server, replica: Replica | undefined) {
     this.#primary = primary;
     this.#readYourWrites = replica?.readYourWrites ?? 0;
-    if (replica !== undefined)
-      this.#replica = new Server(connector(replica.url, { readOnly: true }), REPLICA);
+    if (replica === undefined) return;
+    const connect = connector(replica.url, { readOnly: true });
+    const reads = new Server(connect, REPLICA);
+    this.#replica = reads;
+    if (serverUrls(replica.url).length > 1)
+      this.#timer = setInterval(() => void leavePrimary(reads, connect).catch(() => {}), LOOK).unref();
   }
 
   /** Must be called after each write of a user by this process. */
@@ -47,6 +54,21 @@ export class UserReads implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    clearInterval(this.#timer);
     await this.#replica?.[Symbol.asyncDispose]();
   }
+}
+
+/** Moves reads away from a server that has become the primary, if there is a replica. */
+async function leavePrimary(reads: Server, connect: () => Promise<Connection>): Promise<void> {
+  let isThere: Promise<boolean> | undefined;
+  const hasReplica = async () => {
+    await using connection = await connect();
+    return connection.isReplica;
+  };
+  await reads.replace(async (connection) => {
+    if (await connection.asksReplica()) return true;
+    isThere ??= hasReplica();
+    return !(await isThere);
+  });
 }

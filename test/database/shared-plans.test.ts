@@ -55,6 +55,16 @@ const PLANS: Readonly<Record<string, Plan>> = {
   'audit.prune': { both: ['audit_events.key', 'audit_events_age', 'audit_events_kind'] },
   'deliveries.attempts': { both: ['attempts_job', 'jobs_delivery'] },
   'deliveries.bySender': { both: ['deliveries_dedup'], postgres: ['deliveries_dedup*'] },
+  // A window of deliveries, whatever their status.
+  'deliveries.counts': { both: ['deliveries.key', 'jobs_delivery'] },
+  // The dead jobs up to a limit, and the jobs of their deliveries.
+  'deliveries.dead': { both: ['jobs_dead*', 'jobs_delivery'] },
+  // The ends of both indexes for each target, or all dead jobs where they are few.
+  'deliveries.failing': {
+    both: ['jobs_dead_target', 'jobs_due'],
+    postgres: ['jobs_dead*', 'jobs_dead_target*', 'jobs_due*'],
+    postgresEmpty: ['jobs_dead_target*', 'jobs_due*'],
+  },
   'deliveries.discard': { both: ['jobs_delivery'] },
   'deliveries.exact': { sqlite: ['deliveries.key'], postgres: ['deliveries_id_key'] },
   'deliveries.find': {

@@ -92,6 +92,11 @@ export const commands: readonly CommandEntry[] = [
     load: async () => (await import('./database/introspect.ts')).introspect,
   },
   {
+    name: 'database',
+    summary: 'Checks whether a PostgreSQL server keeps what Portico promises.',
+    parts: { check: async () => (await import('./database/check.ts')).checkDatabase },
+  },
+  {
     name: 'move',
     summary: 'Copies users and deliveries to another database, of any engine.',
     load: async () => (await import('./database/move.ts')).move,

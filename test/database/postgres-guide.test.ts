@@ -14,6 +14,7 @@ const MAKE_USER = shownCommand('docs/POSTGRESQL.md', /^createuser/);
 const MAKE_DATABASE = shownCommand('docs/POSTGRESQL.md', /^createdb/);
 const SERVE = shownCommand('docs/POSTGRESQL.md', /^DATABASE_URL=postgres.* npm start$/);
 const SERVE_WITH_TWO = shownCommand('docs/POSTGRESQL.md', /^DATABASE_URL='.* npm start$/);
+const CHECK = shownCommand('docs/POSTGRESQL.md', /^portico database check/);
 
 const MOVE = shownCommand('docs/SCALING.md', /^portico move/);
 const SERVE_AFTER = shownCommand('docs/SCALING.md', /^DATABASE_URL=postgres.* portico$/);
@@ -62,6 +63,10 @@ describe('the guides of PostgreSQL', { skip: missing }, () => {
     const url = settingsOf(SERVE, names).DATABASE_URL;
     const owners = await server.sql("SELECT tableowner FROM pg_tables WHERE tablename = 'users'", url);
     assert.deepEqual(owners, [['shop']]);
+    const host = { 'portico:secret@db.example.org/portico': `shop:secret@127.0.0.1:${server.port}/shop` };
+    const checked = await runShown(CHECK, { cwd: folder.path, names: host });
+    assert.match(checked.stdout, /^25 of 26 promises hold, 1 fails/m, checked.stdout);
+    assert.equal(checked.code, 1);
     const wrong = settingsOf(SERVE, { ...names, 'shop:secret': 'shop:wrong' });
     await assert.rejects(startTestService({ env: wrong }), /password authentication failed/);
   });

@@ -50,6 +50,8 @@ export interface ConnectOptions {
   readonly readOnly?: boolean;
   /** Whether to check first that the connection has its own session. Default: false. */
   readonly checkSession?: boolean;
+  /** The schema to use instead of the search path of the URL and the role. */
+  readonly schema?: string | undefined;
 }
 
 /** The statements of a transaction, with their values. */
@@ -96,7 +98,7 @@ export class Connection implements AsyncDisposable {
    */
   static async open(
     url: string,
-    { readOnly = false, checkSession = false }: ConnectOptions = {},
+    { readOnly = false, checkSession = false, schema }: ConnectOptions = {},
   ): Promise<Connection> {
     const config = { connectionString: url, keepAlive: true, fallback_application_name: 'portico' };
     const client = new pg.Client({
@@ -109,7 +111,9 @@ export class Connection implements AsyncDisposable {
     try {
       await client.connect();
       if (checkSession) await requireSession(client, () => connectBeside(config));
-      const settings = connection.run({ text: SETTINGS }, undefined);
+      // Poolers refuse a search path in the startup packet.
+      const path = schema === undefined ? '' : `SET search_path = ${pg.escapeIdentifier(schema)};`;
+      const settings = connection.run({ text: path + SETTINGS }, undefined);
       const [, [row]] = await Promise.all([settings, connection.run(IS_REPLICA, undefined)]);
       connection.#isReplica = row?.[0] === true;
       if (connection.#isReplica && !readOnly) {

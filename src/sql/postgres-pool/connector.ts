@@ -126,8 +126,8 @@ const ADVICE: Readonly<Record<string, string>> = {
  * Opens a connection with its own session to a primary of a supported version. Rejects with an error for
  * `openFailure`.
  */
-export async function openFirst(url: string): Promise<Connection> {
-  const connection = await connector(url, { checkSession: true })();
+export async function openFirst(url: string, schema?: string): Promise<Connection> {
+  const connection = await connector(url, { checkSession: true, schema })();
   try {
     await checkServer(connection);
     return connection;
@@ -166,9 +166,13 @@ export function openFailure(cause: unknown): DatabaseOpenError {
 }
 
 /** Runs `work` on a new connection and closes it. Fails with DatabaseOpenError. */
-export async function onFirst<T>(url: string, work: (connection: Connection) => Promise<T>): Promise<T> {
+export async function onFirst<T>(
+  url: string,
+  work: (connection: Connection) => Promise<T>,
+  schema?: string,
+): Promise<T> {
   try {
-    await using connection = await openFirst(url);
+    await using connection = await openFirst(url, schema);
     return await work(connection);
   } catch (cause) {
     throw openFailure(cause);

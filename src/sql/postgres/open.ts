@@ -5,6 +5,7 @@ import { type Database, type OpenOptions, PING, startMode } from '../database.ts
 import { EventRetention } from '../event-retention.ts';
 import { requireNothingPending } from '../migration-files.ts';
 import { awaitEarlierWriters, postgresInbox } from '../postgres-inbox/inbox.ts';
+import type { Connection } from '../postgres-pool/connection.ts';
 import { checkReplica, connector, onFirst } from '../postgres-pool/connector.ts';
 import { Server } from '../postgres-pool/server.ts';
 import { apiTokens, auditStore } from '../stores/access-stores.ts';
@@ -30,22 +31,28 @@ const MAX_CHANGES = 12;
  */
 const FEED_PAUSE = 20;
 
+interface PostgresOptions extends OpenOptions {
+  /** The schema to use instead of the search path. */
+  readonly schema?: string;
+}
+
 /**
  * Opens a PostgreSQL database and migrates it; without `mayMigrate`, an outdated schema is an error. Any
  * number of processes may open the same database. Fails with DatabaseOpenError.
  */
-export async function openPostgres(url: string, options: OpenOptions): Promise<Database> {
+export async function openPostgres(url: string, options: PostgresOptions): Promise<Database> {
   const { observer = unobserved, replica, mayMigrate = true, forService = false, userIndexes } = options;
-  const { userEvents } = options;
-  await onFirst(url, async (connection) => {
+  const { userEvents, schema } = options;
+  const first = async (connection: Connection) => {
     if (mayMigrate) await migrate(connection);
     else requireNothingPending(await pendingMigrations(connection));
     if (userIndexes) await indexUsers(connection, userIndexes);
     if (forService) await connection.run(COMMIT_NOTHING, []);
-  });
+  };
+  await onFirst(url, first, schema);
   if (replica !== undefined) await checkReplica(replica.url);
 
-  const connect = connector(url);
+  const connect = connector(url, { schema });
   const server = forService ? new Server(connect) : new Server(connect, undefined, ALONE_WAIT);
   const notifier = new Notifier(connect);
   await notifier.open();
@@ -95,9 +102,9 @@ export async function openPostgres(url: string, options: OpenOptions): Promise<D
       const mode = startMode(options);
       // Before its tables are prepared, so that no migration of other relations can come between.
       await notifier.onConnect((connection) => announceDeclaration(connection, relations));
-      const undeclared = await onFirst(url, (connection) =>
-        Promise.resolve(prepareRelations(postgresSession(connection), relations, mode)),
-      );
+      const prepare = (connection: Connection) =>
+        Promise.resolve(prepareRelations(postgresSession(connection), relations, mode));
+      const undeclared = await onFirst(url, prepare, schema);
       const hasChanges = changesUsers(relations);
       changes = openChanges(relations, (byName) => new PostgresEventLog(server, postgresChanges(byName)), {
         pause: FEED_PAUSE,

@@ -44,12 +44,15 @@ export class Bench implements AsyncDisposable {
   readonly url: string;
   /** The name of the scratch schema, which exists once a check has made it. */
   readonly schema: string;
+  /** How long an event of another session may take, in milliseconds: a part of the time of the check. */
+  readonly soon: number;
   readonly #opened = new AsyncDisposableStack();
   #closed = false;
 
-  constructor(url: string, schema: string) {
+  constructor(url: string, schema: string, timeout: number) {
     this.url = url;
     this.schema = schema;
+    this.soon = timeout / 4;
   }
 
   /** Keeps something until the check has ended. */

@@ -25,14 +25,14 @@ export interface Finding {
 interface CheckOptions {
   /** Ends the check early; the scratch schema is removed then too. */
   readonly signal: AbortSignal;
-  /** Timeout of each check, in milliseconds. */
+  /** Timeout of most checks, in milliseconds. */
   readonly timeout?: number;
 }
 
 const CHECKS: readonly Check[] = [...SERVER_CHECKS, ...SESSION_CHECKS, ...STORE_CHECKS, ...INBOX_CHECKS];
 
 /** In milliseconds. */
-const TIMEOUT = 20_000;
+const TIMEOUT = 30_000;
 /** How long the removal of the scratch schema is tried, in milliseconds. */
 const REMOVAL = { timeout: 30_000, pause: 250 };
 
@@ -42,8 +42,9 @@ const REMOVAL = { timeout: 30_000, pause: 250 };
  */
 export async function* checkPostgres(
   url: string,
-  { signal, timeout = TIMEOUT }: CheckOptions,
+  options: CheckOptions,
 ): AsyncGenerator<Finding, void, undefined> {
+  const { signal } = options;
   const secrets = secretsOf(url);
   const shown = (finding: Finding): Finding => ({
     ...finding,
@@ -67,7 +68,8 @@ export async function* checkPostgres(
       else if (missing.length > 0) finding = unknown(`not tried: it needs ${missing.join(', ')}`);
       else {
         mayBeThere ||= name === 'schema';
-        finding = await tried(check, new Bench(server, schema), signal, check.timeout ?? timeout);
+        const timeout = check.timeout ?? options.timeout ?? TIMEOUT;
+        finding = await tried(check, new Bench(server, schema, timeout), signal, timeout);
         isLost = finding.verdict === 'fails' && !signal.aborted && !(await answers(server));
       }
       if (finding.verdict === 'holds') held.add(name);

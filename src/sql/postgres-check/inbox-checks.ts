@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { type ClaimedJob, DeliveryIds, type NewDelivery } from '../../inbox/delivery.ts';
 import type { Inbox } from '../../inbox/inbox.ts';
 import { enqueueStatement } from '../enqueue.ts';
-import { type Check, expectSeen } from './bench.ts';
+import { type Bench, type Check, expectSeen } from './bench.ts';
 import { openStores } from './store-checks.ts';
 
 /** In milliseconds. */
@@ -12,8 +12,6 @@ const JOBS = 120;
 /** Order keys, and deliveries of each. */
 const KEYS = { count: 4, each: 8 };
 const PAUSE = 10;
-/** Shorter than the timeout of a check, in milliseconds. */
-const DEADLINE = 15_000;
 const TRACE = { duration: 1, answer: { status: 200, body: 'ok' }, kept: 5 };
 const ids = new DeliveryIds();
 
@@ -38,9 +36,9 @@ function delivery(
 }
 
 /** Claims one job of a target, waiting for the server's clock to reach it. */
-async function claimOne(inbox: Inbox, target: string, owner: string, now?: number): Promise<ClaimedJob> {
-  for (const deadline = performance.now() + DEADLINE; ; await delay(PAUSE)) {
-    const [job] = await inbox.claim(target, 1, owner, LEASE, now === undefined ? {} : { now });
+async function claimOne({ soon }: Bench, inbox: Inbox, target: string, owner: string): Promise<ClaimedJob> {
+  for (const deadline = performance.now() + soon; ; await delay(PAUSE)) {
+    const [job] = await inbox.claim(target, 1, owner, LEASE);
     if (job !== undefined) return job;
     expectSeen(performance.now() < deadline, `a stored job of ${target} could not be claimed`);
   }
@@ -58,14 +56,14 @@ export const INBOX_CHECKS: readonly Check[] = [
       const target = 'inbox';
       const now = await inbox.clock();
       expectSeen((await inbox.append(delivery(target))) === 'stored', 'a delivery was not stored');
-      const job = await claimOne(inbox, target, 'one');
+      const job = await claimOne(bench, inbox, target, 'one');
       const { renewed } = await inbox.renew('one', [job.job], LEASE);
       expectSeen(renewed.length === 1, 'a lease was not renewed');
       expectSeen(
         await inbox.settle(job, 'one', { kind: 'retry', wait: 0, error: 'no', trace: TRACE }),
         'a failure was not recorded',
       );
-      const again = await claimOne(inbox, target, 'one');
+      const again = await claimOne(bench, inbox, target, 'one');
       expectSeen(again.attempt === 2, `the second attempt has the number ${again.attempt}`);
       // As if the lease had ended, another process claims it.
       const [taken] = await inbox.claim(target, 1, 'two', LEASE, { now: now + 10 * LEASE });
@@ -157,7 +155,7 @@ export const INBOX_CHECKS: readonly Check[] = [
         Array.from({ length: JOBS }, (_, i) => stores[i % 2]?.inbox.append(delivery(target))),
       );
       const claimed: number[] = [];
-      const deadline = performance.now() + DEADLINE;
+      const deadline = performance.now() + 3 * bench.soon;
       const work = async (inbox: Inbox, owner: string) => {
         while (claimed.length < JOBS && performance.now() < deadline) {
           const jobs = await inbox.claim(target, 7, owner, LEASE);
@@ -223,7 +221,7 @@ export const INBOX_CHECKS: readonly Check[] = [
           job = finished.next;
         }
       };
-      const deadline = performance.now() + DEADLINE;
+      const deadline = performance.now() + 3 * bench.soon;
       const work = async (inbox: Inbox, owner: string) => {
         while (ended < total && performance.now() < deadline) {
           const jobs = await inbox.claim(target, 3, owner, LEASE);

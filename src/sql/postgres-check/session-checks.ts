@@ -3,8 +3,6 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { type Connection, sqlState } from '../postgres-pool/connection.ts';
 import { type Check, expectSeen } from './bench.ts';
 
-/** How long an event of another session may take, in milliseconds. */
-const SOON = 5_000;
 /** Interval of polls, in milliseconds. */
 const PAUSE = 20;
 const LOCK_NOT_AVAILABLE = '55P03';
@@ -15,9 +13,9 @@ const column = async (connection: Connection, text: string) =>
   (await connection.run({ text }, [])).map(([value]) => value);
 const first = async (connection: Connection, text: string) => (await column(connection, text))[0];
 
-/** Resolves to whether a condition holds soon. */
-async function soon(condition: () => Promise<boolean> | boolean): Promise<boolean> {
-  for (const deadline = performance.now() + SOON; performance.now() < deadline; await delay(PAUSE))
+/** Resolves to whether a condition holds within a time in milliseconds. */
+async function holdsWithin(time: number, condition: () => Promise<boolean> | boolean): Promise<boolean> {
+  for (const deadline = performance.now() + time; performance.now() < deadline; await delay(PAUSE))
     if (await condition()) return true;
   return false;
 }
@@ -105,7 +103,10 @@ export const SESSION_CHECKS: readonly Check[] = [
       expectSeen((await taken(one)) === true, 'a lock outlived its transaction');
       await column(two, `SELECT pg_advisory_lock_shared(${randomInt(2 ** 31)}, 1)`);
       one.abort('The session ends');
-      expectSeen(await soon(async () => (await taken(three)) === true), 'a lock outlived its session');
+      expectSeen(
+        await holdsWithin(bench.soon, async () => (await taken(three)) === true),
+        'a lock outlived its session',
+      );
       return 'each lock had one holder at a time, until its transaction or session ended';
     },
   },
@@ -125,14 +126,20 @@ export const SESSION_CHECKS: readonly Check[] = [
       await command(listener, `LISTEN ${channel}`);
       const began = performance.now();
       await command(sender, `NOTIFY ${channel}`);
-      expectSeen(await soon(() => count === 1), `NOTIFY did not arrive within ${SOON / 1_000} s`);
+      expectSeen(
+        await holdsWithin(bench.soon, () => count === 1),
+        `NOTIFY did not arrive within ${bench.soon / 1_000} s`,
+      );
       const took = performance.now() - began;
       await command(sender, 'BEGIN');
       await column(sender, `SELECT pg_notify('${channel}', '')`);
       await column(listener, 'SELECT 1');
       expectSeen(count === 1, 'a notification arrived before its commit');
       await command(sender, 'COMMIT');
-      expectSeen(await soon(() => count === 2), `pg_notify did not arrive within ${SOON / 1_000} s`);
+      expectSeen(
+        await holdsWithin(bench.soon, () => count === 2),
+        `pg_notify did not arrive within ${bench.soon / 1_000} s`,
+      );
       return `the first arrived after ${Math.ceil(took)} ms`;
     },
   },
@@ -204,7 +211,7 @@ export const SESSION_CHECKS: readonly Check[] = [
             return false;
           },
         );
-      expectSeen(await soon(stored), `its lock was held for ${SOON / 1_000} s`);
+      expectSeen(await holdsWithin(bench.soon, stored), `its lock was held for ${bench.soon / 1_000} s`);
       const next = await bench.connect();
       await command(next, `INSERT INTO kept VALUES (2, 'next')`);
       const rows = await column(next, 'SELECT by FROM kept ORDER BY id');

@@ -6,7 +6,6 @@ import type { Database } from '../database.ts';
 import { migrate } from '../postgres/migrate.ts';
 import { openPostgres } from '../postgres/open.ts';
 import { describeFault } from '../postgres-pool/connection.ts';
-import { onFirst } from '../postgres-pool/connector.ts';
 import { SHARED_QUERIES } from '../stores/queries.ts';
 import { type Bench, type Check, expectSeen, NotSeenError } from './bench.ts';
 
@@ -49,12 +48,11 @@ export const STORE_CHECKS: readonly Check[] = [
     meaning: 'Portico does not start here. Give the role what the message names, or use another server.',
     timeout: MIGRATION_TIMEOUT,
     async run(bench) {
-      const { url, schema } = bench;
-      const start = () => onFirst(url, (connection) => migrate(connection), schema);
+      const start = async () => migrate(await bench.connect());
       const applied = (await Promise.all([start(), start()])).flat();
       expectSeen(new Set(applied).size === applied.length, `migrations ran twice: ${applied.join(', ')}`);
       expectSeen((await start()).length === 0, 'a third start found migrations to run');
-      await bench.use(openPostgres(url, { schema, forService: true }));
+      await bench.use(openPostgres(bench.url, { schema: bench.schema, forService: true }));
       return `ran ${applied.join(', ')}`;
     },
   },
@@ -66,17 +64,15 @@ export const STORE_CHECKS: readonly Check[] = [
     async run(bench) {
       const connection = await bench.connect();
       await connection.run({ text: 'SET plan_cache_mode = force_generic_plan' }, undefined);
-      const faults: string[] = [];
-      for (const [nth, { name, postgres }] of SHARED_QUERIES.entries()) {
+      const planned = SHARED_QUERIES.map(async ({ name, postgres }, nth) => {
         const count = Math.max(0, ...[...postgres.matchAll(/\$(\d+)/g)].map(([, digits]) => Number(digits)));
         const values = count === 0 ? '' : `(${Array(count).fill('NULL').join()})`;
-        try {
-          await connection.run({ text: `PREPARE check_${nth} AS ${postgres}` }, undefined);
-          await connection.run({ text: `EXPLAIN EXECUTE check_${nth}${values}` }, undefined);
-        } catch (error) {
-          faults.push(`${name}: ${describeFault(error)}`);
-        }
-      }
+        const texts = [`PREPARE check_${nth} AS ${postgres}`, `EXPLAIN EXECUTE check_${nth}${values}`];
+        const results = await Promise.allSettled(texts.map((text) => connection.run({ text }, undefined)));
+        const failed = results.find((each) => each.status === 'rejected');
+        return failed === undefined ? [] : [`${name}: ${describeFault(failed.reason)}`];
+      });
+      const faults = (await Promise.all(planned)).flat();
       expectSeen(faults.length === 0, faults.join('; '));
       return `planned ${SHARED_QUERIES.length} statements`;
     },

@@ -37,13 +37,13 @@ test('another command is a problem, with what is probably meant', () => {
   };
   assert.deepEqual(problem('serv'), ['"serv" is not a command; did you mean serve?']);
   assert.deepEqual(problem('frobnicate'), [
-    '"frobnicate" is not a command; there are serve, init, health, deliveries, users, import, export, send, listen, tokens, rules, types, migrate, introspect, move, backup, restore, hash-password, help, version',
+    '"frobnicate" is not a command; there are serve, init, health, deliveries, users, import, export, send, listen, tokens, rules, types, migrate, introspect, database, move, backup, restore, hash-password, help, version',
   ]);
   assert.deepEqual(problem('constructor'), [
-    '"constructor" is not a command; there are serve, init, health, deliveries, users, import, export, send, listen, tokens, rules, types, migrate, introspect, move, backup, restore, hash-password, help, version',
+    '"constructor" is not a command; there are serve, init, health, deliveries, users, import, export, send, listen, tokens, rules, types, migrate, introspect, database, move, backup, restore, hash-password, help, version',
   ]);
   assert.deepEqual(problem(''), [
-    '"" is not a command; there are serve, init, health, deliveries, users, import, export, send, listen, tokens, rules, types, migrate, introspect, move, backup, restore, hash-password, help, version',
+    '"" is not a command; there are serve, init, health, deliveries, users, import, export, send, listen, tokens, rules, types, migrate, introspect, database, move, backup, restore, hash-password, help, version',
   ]);
 });
 

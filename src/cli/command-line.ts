@@ -118,7 +118,7 @@ export const commands: readonly CommandEntry[] = [
   },
   {
     name: 'help',
-    summary: 'Shows this text, or the options of the given command.',
+    summary: 'Shows this; help <command> its options, help serve all settings.',
     run: async (words, io) => (await import('./help.ts')).showHelp(commands, words, io),
   },
   {

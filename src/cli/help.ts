@@ -119,7 +119,6 @@ function generalHelp(commands: readonly CommandEntry[]): readonly HelpSection[] 
       title: 'Usage: portico [command] [options]',
       lines: commands.map(({ name, summary }) => ({ head: name, text: summary })),
     },
-    { title: 'Options: portico help <command>; all settings: portico help serve' },
   ];
 }
 

@@ -73,14 +73,20 @@ export async function pendingMigrations(
   { folder = FOLDER, moving }: MigrationOptions = {},
 ): Promise<readonly string[]> {
   const files = migrationFiles(folder);
-  const [columns] = await connection.run({ text: COLUMNS }, []);
-  if (columns?.[0] !== 'name,applied_at') {
+  const isMigrated = async () => {
+    const [columns] = await connection.run({ text: COLUMNS }, []);
+    return columns?.[0] === 'name,applied_at';
+  };
+  if (!(await isMigrated())) {
     const tables = await connection.run({ text: TABLES }, []);
-    requireFreeNames(
-      tables.map(([name]) => String(name)),
-      'postgres',
-    );
-    return files;
+    // Another process may have migrated meanwhile, and these are its tables.
+    if (!(await isMigrated())) {
+      requireFreeNames(
+        tables.map(([name]) => String(name)),
+        'postgres',
+      );
+      return files;
+    }
   }
   const rows = await connection.run({ text: 'SELECT name FROM migrations' }, []);
   return pendingFiles(

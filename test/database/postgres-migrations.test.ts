@@ -2,6 +2,8 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { DatabaseOpenError } from '../../src/core/errors.ts';
 import { openDatabase } from '../../src/sql/open.ts';
+import { pendingMigrations } from '../../src/sql/postgres/migrate.ts';
+import { Connection } from '../../src/sql/postgres-pool/connection.ts';
 import { withoutPostgres } from '../support/databases.ts';
 import { type PostgresServer, startPostgres } from '../support/postgres.ts';
 
@@ -22,6 +24,18 @@ describe('opening a PostgreSQL database', { skip: withoutPostgres ?? false }, ()
     assert.ok(error instanceof DatabaseOpenError);
     return error;
   };
+
+  test("one that reads the catalogue while another migrates finds the tables to be Portico's", async () => {
+    const url = await server.createDatabase();
+    await using connection = await Connection.open(url);
+    const { run } = connection;
+    // Before the names of the tables are read, another process migrates.
+    connection.run = async (statement, values) => {
+      if (statement.text.includes('relnamespace')) await (await openDatabase(url))[Symbol.asyncDispose]();
+      return run.call(connection, statement, values);
+    };
+    assert.deepEqual(await pendingMigrations(connection), []);
+  });
 
   test('20 that start together migrate it once, and all of them work', async () => {
     const url = await server.createDatabase();

@@ -25,6 +25,7 @@ const OTHERS = [
     'kubectl',
     'litestream',
     'npx',
+    'patronictl',
   ],
 ];
 

@@ -62,7 +62,7 @@ export class Group implements AsyncDisposable {
       cwd: folder,
       env: {
         DATABASE_URL: databaseUrl,
-        INTERFACES: 'rest,webhook,graphql',
+        INTERFACES: 'rest,webhook,graphql,management',
         GRAPHQL_USERS: 'database',
         CONFIG: join(import.meta.dirname, '../kill/handlers.ts'),
         RUN: String(++this.#runs),

@@ -26,6 +26,8 @@ const OTHERS = [
     'litestream',
     'npx',
     'patronictl',
+    'apt-get',
+    'systemctl',
   ],
 ];
 

@@ -2,6 +2,10 @@
 export const NOT_RUN: readonly { readonly command: RegExp; readonly why: string }[] = [
   { command: /^docker /, why: 'needs a daemon; test/deploy/dockerfile.test.ts runs the steps of the image' },
   { command: /^(?:helm|kubectl) /, why: 'needs a cluster; test/deploy/kubernetes.test.ts renders the chart' },
+  {
+    command: /^(?:apt-get|systemctl) /,
+    why: 'needs root and an init; .ci/run installs the packages and stops their servers',
+  },
   { command: /^litestream /, why: 'needs the program, which Debian has no package of' },
   { command: /^npm ci(?: && npm (?:start|test))?(?: |$)/, why: 'CI itself runs it, and then the tests' },
   { command: /^npm (?:test|run check|run proof)(?: |$)/, why: 'CI itself runs it' },

@@ -57,7 +57,7 @@ export interface PatroniCluster extends AsyncDisposable {
   readonly machines: readonly Machine[];
   /** The URL of a database for the superuser on the machines. */
   url(database: string, ...machines: readonly Machine[]): string;
-  /** Resolves once every member runs and one of them is synchronous; to the leader. */
+  /** Resolves once every member runs and, if commits wait for one, one is synchronous; to the leader. */
   whole(): Promise<Machine>;
   /** Ends all processes of a machine at once, as a loss of its power does. */
   kill(machine: Machine): void;
@@ -65,13 +65,16 @@ export interface PatroniCluster extends AsyncDisposable {
   killPostmaster(machine: Machine): void;
   /** Starts Patroni on a machine. */
   start(machine: Machine): Promise<void>;
+  /** Runs HAProxy beside the machines. */
+  startHaproxy(configuration: string): Promise<void>;
   /** All that Patroni and PostgreSQL of a machine have said. */
   log(machine: Machine): Promise<string>;
 }
 
-/** `configuration` makes that of Patroni on a machine. */
+/** `configuration` makes that of Patroni on a machine, by which commits are `synchronous` or not. */
 export async function startPatroni(
   configuration: (machine: Machine, etcd: string, bin: string) => string,
+  synchronous: boolean,
 ): Promise<PatroniCluster> {
   await using cleanup = new AsyncDisposableStack();
   const folder = cleanup.use(await temporaryFolder()).path;
@@ -140,7 +143,7 @@ export async function startPatroni(
           told.every(
             ({ state, timeline }) => /^(?:running|streaming)$/.test(state) && timeline === leader?.timeline,
           ) &&
-          told.some(({ role }) => role === 'sync_standby');
+          (!synchronous || told.some(({ role }) => role === 'sync_standby'));
         return isWhole && machines.find(({ name }) => name === leader?.name);
       },
       FORMS,
@@ -169,6 +172,11 @@ export async function startPatroni(
       kill(Number(readFileSync(join(machine.folder, 'data/postmaster.pid'), 'utf8').split('\n')[0]));
     },
     start,
+    async startHaproxy(text) {
+      const own = await makeFolder('haproxy');
+      await writeFile(join(own, 'haproxy.cfg'), text);
+      await run('haproxy', ['-f', 'haproxy.cfg'], own);
+    },
     log,
     [Symbol.asyncDispose]: () => rest.disposeAsync(),
   };

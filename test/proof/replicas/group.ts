@@ -5,7 +5,8 @@ import { type Subscriber, subscribeToUsers } from './subscriber.ts';
 export interface GroupOptions {
   /** The working folder of all of them: what their handlers did stands in its effects.log. */
   readonly folder: string;
-  readonly databaseUrl: string;
+  /** Of all of them, or of the one at a place. */
+  readonly databaseUrl: string | ((place: number) => string);
   readonly count: number;
 }
 
@@ -61,7 +62,7 @@ export class Group implements AsyncDisposable {
     const portico = startPortico({
       cwd: folder,
       env: {
-        DATABASE_URL: databaseUrl,
+        DATABASE_URL: typeof databaseUrl === 'string' ? databaseUrl : databaseUrl(place),
         INTERFACES: 'rest,webhook,graphql,management',
         GRAPHQL_USERS: 'database',
         CONFIG: join(import.meta.dirname, '../kill/handlers.ts'),

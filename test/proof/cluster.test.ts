@@ -35,6 +35,7 @@ const LIST = shownCommand('docs/CLUSTER.md', /^patronictl .* list$/);
 const SWITCHOVER = shownCommand('docs/CLUSTER.md', /^patronictl .* switchover /);
 const SERVE_BALANCED = shownCommand('docs/CLUSTER.md', /@db:5000.*npm start$/);
 const HAPROXY = blocks('haproxy').find(({ path }) => path === 'docs/CLUSTER.md')?.text ?? '';
+const ETCD = blocks('ini').find(({ path }) => path === 'docs/CLUSTER.md')?.text ?? '';
 const SHOWN = blocks('yaml').find(({ path }) => path === 'docs/CLUSTER.md')?.text ?? '';
 const REINIT = shownCommand('docs/CLUSTER.md', /^patronictl .* reinit /);
 /** Settings of the document that take too long for a test, and what a server of a test needs. */
@@ -59,8 +60,8 @@ function replaced(text: string, names: Readonly<Record<string, string>>): string
 /** The cluster of the document, with the user and the database that its URL names. */
 async function startCluster(synchronous: boolean): Promise<PatroniCluster> {
   const mode = { 'synchronous_mode: true': 'synchronous_mode: false' };
-  const cluster = await startPatroni(
-    (machine, etcd, bin) =>
+  const cluster = await startPatroni({
+    configuration: (machine, etcd, bin) =>
       replaced(SHOWN, {
         ...(synchronous ? {} : mode),
         'db1:2379,db2:2379,db3:2379': etcd,
@@ -75,8 +76,21 @@ async function startCluster(synchronous: boolean): Promise<PatroniCluster> {
         '10.0.0.0/24': '127.0.0.1/32',
         ...TEST_SETTINGS,
       }),
+    etcdSettings: (client, peer) =>
+      Object.fromEntries(
+        replaced(ETCD, {
+          'db1=http://db1:2380,db2=http://db2:2380,db3=http://db3:2380': `db1=http://${peer}`,
+          '0.0.0.0:2379': client,
+          'db1:2379': client,
+          '0.0.0.0:2380': peer,
+          'http://db1:2380': `http://${peer}`,
+        })
+          .split('\n')
+          .filter((line) => line.startsWith('ETCD_'))
+          .map((line) => [line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)]),
+      ),
     synchronous,
-  );
+  });
   const url = cluster.url('postgres', await cluster.whole());
   await sql(url, `CREATE ROLE portico LOGIN PASSWORD 'secret'`);
   await sql(url, 'CREATE DATABASE portico OWNER portico');

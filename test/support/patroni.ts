@@ -71,20 +71,29 @@ export interface PatroniCluster extends AsyncDisposable {
   log(machine: Machine): Promise<string>;
 }
 
-/** `configuration` makes that of Patroni on a machine, by which commits are `synchronous` or not. */
-export async function startPatroni(
-  configuration: (machine: Machine, etcd: string, bin: string) => string,
-  synchronous: boolean,
-): Promise<PatroniCluster> {
+interface PatroniOptions {
+  /** Makes the configuration of Patroni on a machine. */
+  configuration(machine: Machine, etcd: string, bin: string): string;
+  /** Makes the environment of etcd. */
+  etcdSettings(client: string, peer: string): NodeJS.ProcessEnv;
+  /** Whether commits wait for a replica by the configuration. */
+  readonly synchronous: boolean;
+}
+
+export async function startPatroni({
+  configuration,
+  etcdSettings,
+  synchronous,
+}: PatroniOptions): Promise<PatroniCluster> {
   await using cleanup = new AsyncDisposableStack();
   const folder = cleanup.use(await temporaryFolder()).path;
   await chmod(folder, 0o711);
   cleanup.use(endProcessesIn(folder));
-  const run = async (command: string, words: readonly string[], cwd: string) => {
+  const run = async (command: string, words: readonly string[], cwd: string, env: NodeJS.ProcessEnv = {}) => {
     await using log = await open(join(cwd, 'log'), 'a');
     const child = spawn(command, words, {
       cwd,
-      env: { PATH: process.env.PATH, HOME: cwd },
+      env: { PATH: process.env.PATH, HOME: cwd, ...env },
       detached: true,
       stdio: ['ignore', log.fd, log.fd],
       ...AS_USER,
@@ -101,21 +110,8 @@ export async function startPatroni(
 
   const etcdFolder = await makeFolder('etcd');
   const etcd = `127.0.0.1:${await freePort()}`;
-  const peers = `http://127.0.0.1:${await freePort()}`;
-  const words = {
-    name: 'etcd',
-    'data-dir': join(etcdFolder, 'data'),
-    'listen-client-urls': `http://${etcd}`,
-    'advertise-client-urls': `http://${etcd}`,
-    'listen-peer-urls': peers,
-    'initial-advertise-peer-urls': peers,
-    'initial-cluster': `etcd=${peers}`,
-  };
-  await run(
-    'etcd',
-    Object.entries(words).map(([name, value]) => `--${name}=${value}`),
-    etcdFolder,
-  );
+  const peers = `127.0.0.1:${await freePort()}`;
+  await run('etcd', [], etcdFolder, etcdSettings(etcd, peers));
   await waitFor('etcd', () =>
     fetch(`http://${etcd}/health`).then(
       ({ ok }) => ok,

@@ -114,12 +114,14 @@ async function balancedUrl(cluster: PatroniCluster): Promise<string | undefined>
     replaced(HAPROXY, { ':5000': `127.0.0.1:${port}`, ...Object.fromEntries(servers) }),
   );
   const { DATABASE_URL: url = '' } = settingsOf(SERVE_BALANCED, { 'db:5000': `127.0.0.1:${port}` });
-  await waitFor('HAProxy to find the leader', () =>
-    sql(url, 'SELECT 1').then(
-      () => true,
-      () => false,
-    ),
-  );
+  // Until its first checks it takes every member for the leader, in turn.
+  await waitFor('HAProxy to find the leader', async () => {
+    for (let i = 0; i < 2 * servers.length; i++) {
+      const rows = await sql(url, 'SELECT 1 WHERE NOT pg_is_in_recovery()').catch(() => []);
+      if (rows.length === 0) return false;
+    }
+    return true;
+  });
   return url;
 }
 

@@ -33,7 +33,9 @@ export class Group implements AsyncDisposable {
   static async start(options: GroupOptions): Promise<Group> {
     const group = new Group(options);
     try {
-      await Promise.all(group.#members.map((_, place) => group.begin(place)));
+      // None is still starting when the others are ended.
+      const begun = await Promise.allSettled(group.#members.map((_, place) => group.begin(place)));
+      for (const each of begun) if (each.status === 'rejected') throw each.reason;
     } catch (error) {
       await group[Symbol.asyncDispose]();
       throw error;

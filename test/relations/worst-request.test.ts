@@ -43,6 +43,8 @@ for (const engine of ['sqlite', 'postgres'] as const) {
   const skip = engine === 'postgres' && (withoutPostgres ?? (inFull ? false : 'it runs with the proofs'));
   test(`no allowed request for relations holds the event loop or takes much memory, on ${engine}`, {
     skip,
+    // An export with an expensive filter may look at its rows for minutes, on the thread of the reader.
+    timeout: 1_800_000,
   }, async (t) => {
     t.diagnostic(`PORTICO_WORST_SEED=${SEED}`);
     await using folder = await temporaryFolder();

@@ -10,12 +10,9 @@ import type { LoadResult } from './load.ts';
 import { checkConcurrentOrder } from './order.ts';
 import { readContent, readJobs } from './store.ts';
 
-/**
- * What a comparison, or a request about what was acknowledged, says of a loss. A row that is gone is a 404 or 409 to the
- * next write of it.
- */
+/** What a comparison says of a loss; the next write of a row that is gone is a 404. */
 export const LOSS =
-  /lost|should be|not told|equal|came after|second time|stored twice|no author|no event|lead to its row|a gap before|: 40[49] |"status":40[49]/;
+  /is lost|lost:|should be|not told|deep-equal|came after|second time|stored twice|"status":404/;
 
 export interface AuditOptions {
   readonly folder: string;

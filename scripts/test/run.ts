@@ -40,7 +40,7 @@ const SEED = 'test/support/property-seed.ts';
 const SECONDS = join(import.meta.dirname, 'seconds.json');
 const PATTERNS = [
   ...['src/**/*.test.ts', 'packages/**/*.test.ts', 'test/**/*.test.ts', 'scripts/**/*.test.ts'],
-  'bench/{load,measure,report,soak}/*.test.ts',
+  'bench/{load,measure,report,scaling,soak}/*.test.ts',
 ];
 /** Files that take less time are not recorded, in seconds. */
 const RECORDED = 1;

@@ -14,7 +14,10 @@ export const NOT_RUN: readonly { readonly command: RegExp; readonly why: string 
     why: 'takes as long as all tests, which CI runs without it',
   },
   { command: /^npm (?:start|run build)(?: +#|$)/, why: 'test/process/npm-start.test.ts runs both' },
-  { command: /^npm (?:ci --prefix|run) bench(?: |$)/, why: 'takes minutes, and programs that only it needs' },
+  {
+    command: /^npm (?:(?:ci --prefix|run) bench|run scaling)(?: |$)/,
+    why: 'takes minutes, and programs that only it needs',
+  },
   {
     command: /^PORTICO_LONG_LIST=/,
     why: 'takes minutes; test/faults/long-list.test.ts has fewer users',

@@ -10,6 +10,7 @@ import type {
   UserSelection,
 } from '../relations/lists.ts';
 import type { SearchLevel } from '../relations/user.ts';
+import { isTooLong } from './statement-time.ts';
 
 /** The rows of a page as the reading thread returns them. */
 export interface PackedRows {
@@ -60,40 +61,56 @@ export interface PackedTexts {
   readonly last: readonly unknown[] | undefined;
   /** Whether further rows may follow, because the texts are large or took long. */
   readonly isCut: boolean;
+  /** How long the statement took in milliseconds, if it looked at all its rows, whatever time they took. */
+  readonly taken?: number;
 }
 
 /** A page of texts ends after this time, in milliseconds: each of its rows may take long. */
-const PAGE_TIME = 500;
+const PAGE_TIME = 100;
 
 /** What bounds the texts of a page. */
 export interface TextBounds {
   /** About the largest size of all of them. */
   readonly maxBytes: number;
+  /** After how many milliseconds it ends. Default: `PAGE_TIME`. */
+  readonly time?: number;
   /** Whether all rows of the statement are small and short to find, so that it costs less to read them at once. */
   readonly atOnce: boolean;
+  /** Whether each row may take long and the statement looks at all of them: a long read, of which few run at once. */
+  readonly isPaced?: boolean;
 }
 
 /**
  * Joins the texts in the first column of rows until they have `maxBytes` or have taken long; rows without a text are
- * counted only.
+ * counted only. Throws the error of a row that took too long if it is the first one; otherwise the page ends before it.
  */
-export function packTexts(rows: Iterable<readonly unknown[]>, { maxBytes, atOnce }: TextBounds): PackedTexts {
+export function packTexts(
+  rows: Iterable<readonly unknown[]>,
+  { maxBytes, atOnce, time = PAGE_TIME }: TextBounds,
+  now = () => performance.now(),
+): PackedTexts {
   if (atOnce) return packAll(Array.isArray(rows) ? rows : [...rows]);
-  const end = performance.now() + PAGE_TIME;
+  const end = now() + time;
   let isCut = false;
   let text = '';
   let [bytes, count, looked] = [0, 0, 0];
   let last: readonly unknown[] | undefined;
-  for (const row of rows) {
-    looked++;
-    last = row;
-    if (typeof row[0] === 'string') {
-      text += row[0];
-      count++;
-      bytes += Buffer.byteLength(row[0]);
+  try {
+    for (const row of rows) {
+      looked++;
+      last = row;
+      if (typeof row[0] === 'string') {
+        text += row[0];
+        count++;
+        bytes += Buffer.byteLength(row[0]);
+      }
+      isCut = bytes >= maxBytes || now() > end;
+      if (isCut) break;
     }
-    isCut = bytes >= maxBytes || performance.now() > end;
-    if (isCut) break;
+  } catch (error) {
+    // The next page begins with this row, which then has all the time of a statement.
+    if (looked === 0 || !isTooLong(error)) throw error;
+    isCut = true;
   }
   return { bytes: Buffer.from(text), count, looked, last: last?.slice(1), isCut };
 }

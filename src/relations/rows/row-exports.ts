@@ -15,7 +15,7 @@ export interface RowExport {
 }
 
 /** A range of keys. */
-interface KeyRange {
+export interface KeyRange {
   /** The key after which it begins; undefined for the first one. */
   readonly after: RowKey | undefined;
   readonly upTo: RowKey;
@@ -51,7 +51,10 @@ export function rowExportHead(
   return `${shown.map(({ name }) => name).join()}\r\n`;
 }
 
-/** The pages of a range, of which one is read while the caller takes the one before; skips those without rows. */
+/**
+ * The pages of a range, of which one is read while the caller takes the one before. Some have no rows: between any two the
+ * caller may end an export that finds nothing for minutes.
+ */
 export async function* rowPages(
   exports: Pick<RowExports, 'page'>,
   selection: RowExport,
@@ -62,7 +65,7 @@ export async function* rowPages(
     const next = page.more ? read(page.last) : undefined;
     // Its failure is seen when it is awaited, unless the caller wants no more.
     next?.catch(() => {});
-    if (page.count > 0) yield page;
+    yield page;
     if (next === undefined) return;
     page = await next;
   }

@@ -72,6 +72,8 @@ const UNIQUE = '23505';
 const REFUSALS = /^(?:22|23|44|P0001)/;
 /** Maximum number of statements that a connection prepares for relations. */
 const MAX_PREPARED = 500;
+/** Maximum number of pieces of exports that run at once: each has a connection of the writes. */
+const MAX_PIECES = 2;
 /** Maximum number of concurrent batches of creates, each on its own connection. */
 const CREATE_CONCURRENCY = 2;
 
@@ -84,6 +86,9 @@ class PostgresRows implements RowEngine, AsyncDisposable {
   readonly #names = new Map<string, string>();
   /** The creates of each relation, by the columns that they name. */
   readonly #creates = new Map<string, BatchQueue<NewRows, Serials>>();
+  /** How many pieces of exports run, and the start of each that waits for one of them to end. */
+  #pieces = 0;
+  readonly #waitingPieces: (() => void)[] = [];
 
   constructor(options: PostgresRowOptions) {
     this.#options = options;
@@ -102,12 +107,20 @@ class PostgresRows implements RowEngine, AsyncDisposable {
 
   /** A long read that may take `most` milliseconds. */
   async #readWithin(most: number, { text, values }: BoundText): Promise<Rows> {
-    let rows: Rows = [];
-    await this.#options.reads.snapshot(async (run) => {
-      const mode = run({ text: 'SET LOCAL plan_cache_mode = auto' }, []);
-      [rows] = await Promise.all([timed(run, most, { text }, values), mode]);
-    });
+    const { rows } = await this.#measured(most, { text, values });
     return rows;
+  }
+
+  /** The same with how long it took, once it had a connection. */
+  async #measured(most: number, { text, values }: BoundText) {
+    let measured: { readonly rows: Rows; readonly taken: number } = { rows: [], taken: 0 };
+    await this.#options.reads.snapshot(async (run) => {
+      const began = performance.now();
+      const mode = run({ text: 'SET LOCAL plan_cache_mode = auto' }, []);
+      const [rows] = await Promise.all([timed(run, most, { text }, values), mode]);
+      measured = { rows, taken: performance.now() - began };
+    });
+    return measured;
   }
 
   /** The statements are those of one transaction, so that a row and what belongs to it are of one moment. */
@@ -139,7 +152,17 @@ class PostgresRows implements RowEngine, AsyncDisposable {
   }
 
   async texts(statement: BoundText, bounds: TextBounds): Promise<PackedTexts> {
-    return packTexts(await this.read(statement), bounds);
+    if (bounds.isPaced !== true) return packTexts(await this.read(statement), bounds);
+    if (this.#pieces === MAX_PIECES) await new Promise<void>((start) => this.#waitingPieces.push(start));
+    else this.#pieces++;
+    try {
+      const { rows, taken } = await this.#measured(STATEMENT_TIMEOUT, statement).catch(refuseTooLong);
+      return { ...packTexts(rows, bounds), taken };
+    } finally {
+      const next = this.#waitingPieces.shift();
+      if (next === undefined) this.#pieces--;
+      else next();
+    }
   }
 
   readLatest({ text, values }: BoundText): Promise<Rows> {

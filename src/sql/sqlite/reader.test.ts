@@ -99,6 +99,33 @@ test('when too many wait, further ones are refused', async () => {
   assert.deepEqual(outcomes, [...Array(101).fill('read'), ...Array(9).fill(WAIT)]);
 });
 
+test('pieces of exports take turns with the other reads, and each goes on behind the row looked at last', async () => {
+  await using opened = await open();
+  const { db, reader } = opened;
+  db.exec('CREATE TABLE n (k INTEGER PRIMARY KEY); INSERT INTO n VALUES (1), (2), (3)');
+  const told: string[] = [];
+  // None of the rows has a text, and each uses up the time of a piece.
+  const bounds = { maxBytes: 1_000, atOnce: false, time: -1 };
+  const exported = async (name: string) => {
+    for (let last = 0; ; ) {
+      const page = await reader.texts(read('SELECT NULL, k FROM n WHERE k > ? ORDER BY k', last), bounds);
+      told.push(`${name}${page.last?.[0] ?? ''}`);
+      if (!page.isCut) return;
+      last = Number(page.last?.[0]);
+    }
+  };
+  const other = async (name: string) => {
+    await reader.rows(read('SELECT 1'));
+    told.push(name);
+  };
+  await Promise.all([
+    ...['a', 'b', 'c'].map(exported),
+    ...Array.from({ length: 6 }, (_, i) => other(String(i))),
+  ]);
+  const expected = 'a1 0 b1 1 c1 2 a2 3 b2 4 c2 5 a3 b3 c3 a b c';
+  assert.equal(told.join(' '), expected);
+});
+
 test('a reader that is closed ends what runs and refuses what waits', async () => {
   await using opened = await open();
   const { reader } = opened;

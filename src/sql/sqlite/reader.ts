@@ -62,13 +62,16 @@ export interface Reader extends AsyncDisposable {
   page(read: Read, limit: number, backwards: boolean): Promise<PackedRows>;
   /** A page with nested rows. Fails with SelectionLimitError. */
   levels(plan: PagePlan, budget?: ReadBudget): Promise<RowPage>;
-  /** The texts in the first column of rows. */
+  /** The texts in the first column of rows: a piece of an export, which takes turns with the other reads. */
   texts(read: Read, bounds: TextBounds): Promise<PackedTexts>;
 }
 
-/** Maximum number of waiting reads. */
+/** Maximum number of waiting reads, and of waiting pieces of exports. */
 const MAX_WAITING = 100;
-/** How long a read may wait to start, in milliseconds; clients rarely wait longer. */
+/**
+ * How long a read may wait to start, in milliseconds; clients rarely wait longer. A piece waits for as many others as
+ * there are exports, and would end an export that has begun.
+ */
 const MAX_WAIT = 10_000;
 
 interface Waiting {
@@ -85,8 +88,11 @@ export function openReader(file: string): Reader {
 
 class ThreadReader implements Reader {
   readonly #file: string;
-  readonly #waiting: Waiting[] = [];
+  readonly #reads: Waiting[] = [];
+  readonly #pieces: Waiting[] = [];
   #running: Waiting | undefined;
+  /** Whether what ran last was a piece of an export. */
+  #wasPiece = false;
   #worker: Worker | undefined;
   #isClosed = false;
 
@@ -122,7 +128,8 @@ class ThreadReader implements Reader {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosed = true;
-    for (const { resolve } of this.#waiting.splice(0)) resolve({ error: CLOSED });
+    for (const { resolve } of [...this.#reads.splice(0), ...this.#pieces.splice(0)])
+      resolve({ error: CLOSED });
     const worker = this.#worker;
     if (worker === undefined) return;
     const exited = Promise.withResolvers<void>();
@@ -133,18 +140,20 @@ class ThreadReader implements Reader {
 
   #ask(request: ReadRequest | LevelsRequest, budget?: ReadBudget): Promise<ReadAnswer> {
     if (this.#isClosed) return Promise.resolve({ error: CLOSED });
-    if (this.#waiting.length >= MAX_WAITING) return Promise.resolve({ error: BUSY });
+    const waiting = isPiece(request) ? this.#pieces : this.#reads;
+    if (waiting.length >= MAX_WAITING) return Promise.resolve({ error: BUSY });
     return new Promise((resolve) => {
-      this.#waiting.push({ request, budget, since: performance.now(), resolve });
+      waiting.push({ request, budget, since: performance.now(), resolve });
       this.#next();
     });
   }
 
   #next(): void {
     while (this.#running === undefined) {
-      const next = this.#waiting.shift();
+      const [first, second] = this.#wasPiece ? [this.#reads, this.#pieces] : [this.#pieces, this.#reads];
+      const next = first.shift() ?? second.shift();
       if (next === undefined) return;
-      if (performance.now() - next.since > MAX_WAIT) {
+      if (!isPiece(next.request) && performance.now() - next.since > MAX_WAIT) {
         next.resolve({ error: BUSY });
         continue;
       }
@@ -154,6 +163,7 @@ class ThreadReader implements Reader {
         continue;
       }
       this.#running = next;
+      this.#wasPiece = isPiece(next.request);
       this.#thread().postMessage(most === undefined ? next.request : { ...next.request, most });
     }
   }
@@ -188,6 +198,11 @@ class ThreadReader implements Reader {
     ended?.resolve(answer);
     this.#next();
   }
+}
+
+/** Whether a request is for a piece of an export, of which many follow each other. */
+function isPiece(request: ReadRequest | LevelsRequest): boolean {
+  return 'bounds' in request;
 }
 
 const CLOSED = 'The database is closed';

@@ -1873,4 +1873,28 @@ export const SABOTAGES: readonly Sabotage[] = [
     to: '    if (page.count > 0) yield page;',
     test: 'src/relations/rows/row-exports.test.ts',
   },
+  {
+    promise: 'A process reads its own writes from no replica that does not have them',
+    change: 'any position of a replica is enough',
+    file: 'src/sql/postgres-pool/replica-proof.ts',
+    from: 'found.at >= target.at',
+    to: 'found.at >= 0',
+    test: 'test/database/postgres-replica-positions.test.ts',
+  },
+  {
+    promise: 'A process reads its own writes from a replica that has the last of them',
+    change: 'the position of the primary is read once',
+    file: 'src/sql/postgres-pool/replica-proof.ts',
+    from: ' && before.writes === writes',
+    to: '',
+    test: 'test/database/postgres-replica-positions.test.ts',
+  },
+  {
+    promise: 'A replica that is ahead of a new primary is not read',
+    change: 'positions of two timelines are compared',
+    file: 'src/sql/postgres-pool/replica-proof.ts',
+    from: 'found.timeline === target.timeline && ',
+    to: '',
+    test: 'test/database/postgres-replica-positions.test.ts',
+  },
 ];

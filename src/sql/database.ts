@@ -114,7 +114,10 @@ export function startMode({ mayMigrate = true, relationSteps = 'additive' }: Ope
 /** A read replica of the database. */
 export interface Replica {
   readonly url: string;
-  /** After its own write, a process reads from the primary for this long, in milliseconds. */
+  /**
+   * After its own write, a process reads from the primary for this long, in milliseconds, and until the replica has the
+   * write; 0 turns both off.
+   */
   readonly readYourWrites: number;
 }
 

@@ -111,7 +111,7 @@ const tree = {
         default: 1_000,
         min: 0,
         max: 3_600_000,
-        help: 'Time during which a process reads users from the primary after its own write, in milliseconds, since the replica may lag.',
+        help: 'Time during which a process reads users from the primary after its own write, in milliseconds; then until the replica has the write. 0 turns both off.',
       }),
       migrate: toggle({
         env: 'DATABASE_MIGRATE',

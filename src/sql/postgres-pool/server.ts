@@ -21,6 +21,8 @@ export interface ServerSize {
   readonly shared: number;
   /** Number of connections that run one write or long read at a time. */
   readonly alone: number;
+  /** Whether a connection may be used now, or one that is yet to be opened. Default: any. */
+  allows?(connection: Connection | undefined): boolean;
 }
 
 /** Ten connections, including the notifier's. */
@@ -53,10 +55,13 @@ export class Server implements AsyncDisposable {
   /** Maximum time that a statement waits for a connection, in milliseconds. */
   readonly maxWait: number;
 
-  constructor(open: () => Promise<Connection>, { shared, alone } = PRIMARY, maxWait = SERVICE_WAIT) {
+  constructor(open: () => Promise<Connection>, size = PRIMARY, maxWait = SERVICE_WAIT) {
+    const { shared, alone } = size;
+    const allows = (connection: Connection | undefined) => size.allows?.(connection) ?? true;
     this.maxWait = maxWait;
     this.#readers = new Pool({
       open,
+      allows,
       maxWait,
       size: shared,
       depth: READS_PER_CONNECTION,
@@ -65,6 +70,7 @@ export class Server implements AsyncDisposable {
     });
     this.#writers = new Pool({
       open: () => openForWrites(open),
+      allows,
       maxWait,
       size: alone,
       depth: 1,
@@ -126,6 +132,11 @@ export class Server implements AsyncDisposable {
   /** Replaces the connections that are not `wanted` any more, once their statements have ended. */
   async replace(wanted: (connection: Connection) => Promise<boolean>): Promise<void> {
     await Promise.all([this.#readers.replace(wanted), this.#writers.replace(wanted)]);
+  }
+
+  /** Calls `work` with each open connection that is not in a transaction, and opens the first ones. */
+  async each(work: (connection: Connection) => Promise<void>): Promise<void> {
+    await Promise.all([this.#readers.each(work), this.#writers.each(work)]);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -218,6 +229,8 @@ const BUSY = 2;
 interface PoolOptions {
   /** Opens a connection. */
   open(): Promise<Connection>;
+  /** Whether a connection may be used now, or one that is yet to be opened. */
+  allows(connection: Connection | undefined): boolean;
   /** Maximum number of connections. */
   readonly size: number;
   /** Maximum number of statements in flight per connection; 1 disables pipelining. */
@@ -265,6 +278,9 @@ class Pool implements AsyncDisposable {
   use<T>(work: (connection: Connection) => Promise<T>): Promise<T> {
     const free = this.#pick();
     if (free !== undefined) return work(free);
+    const { allows } = this.#options;
+    if (!allows(undefined) && !this.#connections.some(allows))
+      return Promise.reject(new StoreUnavailableError('No connection may be used now'));
     if (this.#closed) return Promise.reject(new StoreUnavailableError('The database is closed'));
     const downFor = this.#down === undefined ? 0 : performance.now() - this.#down.since;
     if (this.#connections.length === 0 && downFor > this.#options.maxWait)
@@ -323,10 +339,17 @@ class Pool implements AsyncDisposable {
     }
   }
 
+  async each(work: (connection: Connection) => Promise<void>): Promise<void> {
+    if (this.#connections.length === 0) this.#grow();
+    const free = this.#connections.filter(({ load }) => this.#options.depth > 1 || load === 0);
+    await Promise.all(free.map(work));
+  }
+
   /** The connection with the fewest statements, if it can take one more. */
   #pick(): Connection | undefined {
     let best: Connection | undefined;
     for (const connection of this.#connections) {
+      if (!this.#options.allows(connection)) continue;
       if (best === undefined || connection.load < best.load) best = connection;
       if (best.load === 0) return best;
     }

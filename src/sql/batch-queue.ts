@@ -43,6 +43,7 @@ export interface BatchQueueOptions<W, R> {
 /** An observer that does nothing. */
 export const unobserved: DatabaseObserver = {
   reads: () => ({ count: 0, timed() {} }),
+  sent: () => () => {},
   batch() {},
 };
 
@@ -167,9 +168,13 @@ export class BatchQueue<W, R> implements AsyncDisposable {
       return;
     }
     const began = performance.now();
+    const answered = this.#options.observer.sent(began);
     this.#options.send(
       batch.map(({ write }) => write),
-      (result) => this.#settle(batch, result, began),
+      (result) => {
+        answered();
+        this.#settle(batch, result, began);
+      },
     );
   }
 
@@ -233,6 +238,8 @@ export interface ReadTally {
 export interface DatabaseObserver {
   /** Creates the tally of an operation such as `user.read`; called once per operation. */
   reads(operation: string): ReadTally;
+  /** Called when writes are sent, with the time of `performance.now()`. The queue calls the result when they are answered. */
+  sent(began: number): () => void;
   /**
    * Called after each successful or failed commit with its number of writes, how many of them failed, and its
    * seconds.

@@ -65,6 +65,12 @@ export function databaseMeters(metrics: Metrics): DatabaseObserver {
     description: 'Writes by outcome; divided by the number of commits: the mean batch size',
     tags: ['outcome'],
   });
+  const waiting = new Set<{ readonly began: number }>();
+  const age = 'How long the oldest write that was sent has been waiting for its commit; 0 if none is';
+  metrics.gauge('database.write.age', { unit: 'seconds', description: age }, () => {
+    const [oldest] = waiting;
+    return oldest === undefined ? 0 : (performance.now() - oldest.began) / 1_000;
+  });
   const stored = writes.with('outcome', 'stored');
   const failures = writes.with('outcome', 'failed');
 
@@ -75,6 +81,11 @@ export function databaseMeters(metrics: Metrics): DatabaseObserver {
       const options = { description: 'Reads by operation', tags: { operation } };
       metrics.counter('database.reads', options, () => tally.count);
       return tally;
+    },
+    sent(began) {
+      const write = { began };
+      waiting.add(write);
+      return () => waiting.delete(write);
     },
     batch(total, failed, seconds) {
       commits.record(seconds);

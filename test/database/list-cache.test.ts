@@ -28,6 +28,7 @@ function observer() {
       tallies.set(operation, tally);
       return tally;
     },
+    sent: () => () => {},
     batch() {},
   };
   return { made, pages: () => tallies.get('user.page')?.count ?? 0 };

@@ -94,6 +94,7 @@ export const CASES: Readonly<Record<string, AlertCase>> = {
     100,
     20,
   ),
+  PorticoWritesWait: one('database_write_age_seconds{job="portico"}', '0x30 3x90', '0.9x120'),
   PorticoSlowCommits: slow('database_commits_seconds'),
   PorticoDiskNearlyFull: {
     fires: { 'disk_free_bytes{job="portico"}': '500-1x120', 'disk_total_bytes{job="portico"}': '1000x120' },

@@ -62,6 +62,7 @@ export function writeQueue<W, R>(
 /** Runs a write that is not batched with others. Fails with StoreUnavailableError. */
 export async function singleWrite<T>(observer: DatabaseObserver, work: () => Promise<T>): Promise<T> {
   const began = performance.now();
+  const answered = observer.sent(began);
   let failed = 1;
   try {
     const result = await work();
@@ -70,6 +71,7 @@ export async function singleWrite<T>(observer: DatabaseObserver, work: () => Pro
   } catch (error) {
     throw writeFailure(error);
   } finally {
+    answered();
     observer.batch(1, failed, (performance.now() - began) / 1_000);
   }
 }

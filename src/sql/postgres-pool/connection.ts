@@ -110,7 +110,12 @@ export class Connection implements AsyncDisposable {
     const timer = setTimeout(() => connection.abort(`no answer for ${CONNECT_TIMEOUT} ms`), CONNECT_TIMEOUT);
     try {
       await client.connect();
-      if (checkSession) await requireSession(client, () => connectBeside(config));
+      if (checkSession) {
+        // It takes some ten round trips behind a pooler.
+        timer.refresh();
+        await requireSession(client, () => connectBeside(config));
+        timer.refresh();
+      }
       // Poolers refuse a search path in the startup packet.
       const path = schema === undefined ? '' : `SET search_path = ${pg.escapeIdentifier(schema)};`;
       const settings = connection.run({ text: path + SETTINGS }, undefined);
@@ -120,8 +125,10 @@ export class Connection implements AsyncDisposable {
         throw new ReadOnlyServerError('the server is a replica that cannot be written to');
       }
     } catch (error) {
+      const lost = connection.#lost;
       connection.abort('The connection could not be opened');
-      throw error;
+      // The driver only tells that the connection is lost.
+      throw lost !== undefined && sqlState(error) === undefined ? lost : error;
     } finally {
       clearTimeout(timer);
     }

@@ -79,6 +79,28 @@ export const SABOTAGES: readonly Sabotage[] = [
     test: 'test/proof/stopped-replica.test.ts',
   },
   {
+    promise: "What was acknowledged survives the loss of a cluster's leader",
+    change: 'a write is acknowledged before its commit',
+    file: 'src/sql/postgres-pool/server.ts',
+    from: 'return withRetries(() => this.#writers.use((connection) => connection.run(statement, values)));',
+    to: `return withRetries(() => this.#writers.use((connection) => {
+      void connection.run({ text: 'BEGIN' }, undefined).catch(() => {});
+      const rows = connection.run(statement, values);
+      void connection.run({ text: 'COMMIT' }, undefined).catch(() => {});
+      return rows;
+    }));`,
+    test: 'test/proof/cluster.test.ts',
+  },
+  {
+    promise: "An acknowledgement waits for a cluster's synchronous replica",
+    change: 'commits are asynchronous',
+    file: 'src/sql/postgres-pool/connection.ts',
+    from: `SELECT set_config('synchronous_commit', 'on', false)
+  WHERE current_setting('synchronous_commit') NOT IN ('on', 'remote_apply')`,
+    to: "SELECT set_config('synchronous_commit', 'off', false)",
+    test: 'test/proof/cluster.test.ts',
+  },
+  {
     promise: 'Leases are renewed before new jobs are claimed',
     change: 'a claim does not wait for renewals',
     file: 'src/inbox/dispatch/worker.ts',

@@ -26,6 +26,12 @@ const OTHERS = [
     'litestream',
     'npx',
     'patronictl',
+    'pg_basebackup',
+    '/usr/lib/postgresql/15/bin/pg_verifybackup',
+    '/usr/lib/postgresql/15/bin/pg_ctl',
+    'cp',
+    'rm',
+    'touch',
     'apt-get',
     'systemctl',
   ],
@@ -133,7 +139,7 @@ test('every command in a sentence of the documents exists, with its options', as
 
 /** What the tests ask for of documents, in the words of their sources. */
 const CALL = /\bshownCommands?\(\s*'([^']+)'(?:,\s*\/((?:[^/\\\n]|\\.)+)\/([a-z]*))?,?\s*\)/g;
-const asked = globSync('test/**/*.test.ts', { cwd: ROOT }).flatMap((file) =>
+const asked = globSync('test/**/*.ts', { cwd: ROOT }).flatMap((file) =>
   [...readFileSync(join(ROOT, file), 'utf8').matchAll(CALL)].map(
     ([, path = '', pattern = '(?:)', flags]) => ({ file, path, pattern: new RegExp(pattern, flags) }),
   ),

@@ -1,8 +1,9 @@
-import { execFileSync, spawn } from 'node:child_process';
+import { execFile, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { globSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { chmod, chown, mkdir, open, readFile, writeFile } from 'node:fs/promises';
 import { join, sep } from 'node:path';
+import { promisify } from 'node:util';
 import { freePort } from './free-port.ts';
 import { temporaryFolder } from './temporary-folder.ts';
 import { waitFor } from './wait-for.ts';
@@ -32,8 +33,8 @@ export function withoutPatroni(): string | false {
   return false;
 }
 
-/** What stands for a machine: a folder, with the processes of Patroni and of its PostgreSQL, which work in it. */
-interface Machine {
+/** What stands for a machine: Patroni and its PostgreSQL work in one folder, and a member of etcd in another. */
+export interface Machine {
   readonly name: string;
   readonly folder: string;
   /** The configuration of Patroni. */
@@ -42,6 +43,14 @@ interface Machine {
   readonly port: number;
   /** The port of Patroni's own API. */
   readonly api: number;
+  /** The addresses of etcd for its clients and for its other members. */
+  readonly etcd: { readonly folder: string; readonly client: string; readonly peer: string };
+}
+
+/** What a member of etcd says of itself and of the one that leads. */
+interface EtcdState {
+  readonly header: { readonly member_id: string };
+  readonly leader: string;
 }
 
 /** A member as Patroni tells of it. */
@@ -52,30 +61,46 @@ interface Told {
   readonly timeline?: number;
 }
 
-/** Three PostgreSQL under Patroni and one etcd, in a temporary folder. */
+/** Three machines with PostgreSQL under Patroni and etcd, in a temporary folder. */
 export interface PatroniCluster extends AsyncDisposable {
   readonly machines: readonly Machine[];
+  /** The folder of the programs of PostgreSQL. */
+  readonly bin: string;
+  /** A folder that all machines share. */
+  readonly shared: string;
   /** The URL of a database for the superuser on the machines. */
   url(database: string, ...machines: readonly Machine[]): string;
   /** Resolves once every member runs and, if commits wait for one, one is synchronous; to the leader. */
   whole(): Promise<Machine>;
-  /** Ends all processes of a machine at once, as a loss of its power does. */
-  kill(machine: Machine): void;
+  /** Ends all processes of a machine at once, as a loss of its power does; or all but etcd. */
+  kill(machine: Machine, what?: 'all' | 'database'): void;
+  /** Stops Patroni of a machine where it is; PostgreSQL goes on. */
+  freezePatroni(machine: Machine): void;
   /** Ends PostgreSQL as a crash of its first process does; Patroni goes on. */
   killPostmaster(machine: Machine): void;
-  /** Starts Patroni on a machine. */
+  /** Starts Patroni on a machine, and etcd unless it runs. */
   start(machine: Machine): Promise<void>;
-  /** Runs HAProxy beside the machines. */
-  startHaproxy(configuration: string): Promise<void>;
+  /** Makes the etcd of a machine the one that leads. */
+  leadEtcd(machine: Machine): Promise<void>;
+  /** Runs a program beside the machines, with these files in its folder. */
+  startBeside(
+    program: string,
+    words: readonly string[],
+    files: Readonly<Record<string, string>>,
+  ): Promise<void>;
+  /** Runs a command of a shell to its end in the shared folder, as the user that everything runs as. */
+  run(command: string): Promise<void>;
   /** All that Patroni and PostgreSQL of a machine have said. */
   log(machine: Machine): Promise<string>;
 }
 
+type Place = Pick<PatroniCluster, 'bin' | 'shared'>;
+
 interface PatroniOptions {
   /** Makes the configuration of Patroni on a machine. */
-  configuration(machine: Machine, etcd: string, bin: string): string;
-  /** Makes the environment of etcd. */
-  etcdSettings(client: string, peer: string): NodeJS.ProcessEnv;
+  configuration(machine: Machine, machines: readonly Machine[], place: Place): string;
+  /** Makes the environment of etcd on a machine. */
+  etcdSettings(machine: Machine, machines: readonly Machine[]): NodeJS.ProcessEnv;
   /** Whether commits wait for a replica by the configuration. */
   readonly synchronous: boolean;
 }
@@ -108,26 +133,35 @@ export async function startPatroni({
     return made;
   };
 
-  const etcdFolder = await makeFolder('etcd');
-  const etcd = `127.0.0.1:${await freePort()}`;
-  const peers = `127.0.0.1:${await freePort()}`;
-  await run('etcd', [], etcdFolder, etcdSettings(etcd, peers));
-  await waitFor('etcd', () =>
-    fetch(`http://${etcd}/health`).then(
-      ({ ok }) => ok,
-      () => false,
-    ),
-  );
-
+  const place = { bin: BIN ?? '', shared: await makeFolder('shared') };
+  await makeFolder('shared/wal');
   const machines: Machine[] = [];
+  const ports = new Set<number>();
+  // None gets the port of another that does not listen yet.
+  const distinctPort = async (): Promise<number> => {
+    const port = await freePort();
+    if (ports.has(port)) return distinctPort();
+    ports.add(port);
+    return port;
+  };
+  const address = async () => `127.0.0.1:${await distinctPort()}`;
   for (const name of ['db1', 'db2', 'db3']) {
     const own = await makeFolder(name);
-    const config = join(own, 'config.yml');
-    const machine = { name, folder: own, config, port: await freePort(), api: await freePort() };
-    await writeFile(config, configuration(machine, etcd, BIN ?? ''));
-    machines.push(machine);
+    machines.push({
+      name,
+      folder: own,
+      config: join(own, 'config.yml'),
+      port: await distinctPort(),
+      api: await distinctPort(),
+      etcd: { folder: await makeFolder(`etcd-${name}`), client: await address(), peer: await address() },
+    });
   }
-  const start = (machine: Machine) => run('patroni', [machine.config], machine.folder);
+  const start = async (machine: Machine) => {
+    const { etcd, config, folder: own } = machine;
+    if (processesIn(etcd.folder).length === 0)
+      await run('etcd', [], etcd.folder, etcdSettings(machine, machines));
+    await run('patroni', [config], own);
+  };
   const whole = () =>
     waitFor(
       'the cluster to be whole',
@@ -150,32 +184,61 @@ export async function startPatroni({
       });
     });
   const log = (machine: Machine) => readFile(join(machine.folder, 'log'), 'utf8');
-  for (const machine of machines) await start(machine);
+  for (const machine of machines) {
+    await writeFile(machine.config, configuration(machine, machines, place));
+    await start(machine);
+  }
   await whole();
   const rest = cleanup.move();
   return {
     machines,
+    ...place,
     url: (database, ...on) =>
       `postgres://postgres:secret-1@${on.map(({ port }) => `127.0.0.1:${port}`).join()}/${database}`,
     whole,
-    kill(machine) {
-      // Patroni first, so that it starts nothing again.
-      for (let all = processesIn(machine.folder); all.length > 0; all = processesIn(machine.folder)) {
-        for (const pid of all.toSorted((a, b) => a - b)) kill(pid);
-      }
+    kill({ folder: own, etcd }, what = 'all') {
+      const folders = what === 'all' ? [etcd.folder, own] : [own];
+      const running = () => folders.flatMap((each) => processesIn(each).toSorted((a, b) => a - b));
+      // Patroni before PostgreSQL, so that it starts nothing again.
+      for (let all = running(); all.length > 0; all = running()) for (const pid of all) kill(pid);
+    },
+    freezePatroni(machine) {
+      // It is the oldest process of the machine.
+      const pid = Math.min(...processesIn(machine.folder));
+      process.kill(pid, 'SIGSTOP');
     },
     killPostmaster(machine) {
       kill(Number(readFileSync(join(machine.folder, 'data/postmaster.pid'), 'utf8').split('\n')[0]));
     },
     start,
-    async startHaproxy(text) {
-      const own = await makeFolder('haproxy');
-      await writeFile(join(own, 'haproxy.cfg'), text);
-      await run('haproxy', ['-f', 'haproxy.cfg'], own);
+    leadEtcd: (machine) =>
+      waitFor('etcd to have another leader', async () => {
+        const states = await Promise.all(machines.map((each) => askEtcd(each, 'status')));
+        const wanted = states[machines.indexOf(machine)]?.header.member_id;
+        const leads = states.findIndex(({ header, leader }) => header.member_id === leader);
+        if (machines[leads] === machine) return true;
+        if (machines[leads] !== undefined)
+          await askEtcd(machines[leads], 'transfer-leadership', { targetID: wanted });
+        return false;
+      }).then(() => {}),
+    async startBeside(program, words, files) {
+      const own = await makeFolder(program);
+      for (const [name, text] of Object.entries(files)) await writeFile(join(own, name), text);
+      await run(program, words, own);
+    },
+    async run(command) {
+      const options = { cwd: place.shared, env: { PATH: process.env.PATH, HOME: place.shared }, ...AS_USER };
+      await promisify(execFile)('sh', ['-c', command], options);
     },
     log,
     [Symbol.asyncDispose]: () => rest.disposeAsync(),
   };
+}
+
+async function askEtcd({ etcd }: Machine, what: string, body: object = {}): Promise<EtcdState> {
+  const options = { method: 'POST', body: JSON.stringify(body), signal: AbortSignal.timeout(5_000) };
+  const reply = await fetch(`http://${etcd.client}/v3/maintenance/${what}`, options);
+  return (await reply.json()) as EtcdState;
 }
 
 /** What the first member that answers tells of all of them. */

@@ -17,6 +17,8 @@ export interface LoadOptions {
   readonly random: Random;
   readonly connections: number;
   readonly signal: AbortSignal;
+  /** Called when a process has acknowledged a delivery, a user by REST or a change of rows. */
+  onStored?(portico: PorticoProcess): void;
 }
 
 /** What the clients have seen up to now. */
@@ -43,7 +45,7 @@ const EVENTS = ['failing', 'ordered', 'steady', 'steady', 'nobody'];
  * fails is never sent again. Rejects when a reply is wrong.
  */
 export async function runLoad(options: LoadOptions, result: LoadResult): Promise<void> {
-  const { next, ledger, random, connections, signal } = options;
+  const { next, ledger, random, connections, signal, onStored } = options;
   const agent = new Agent({ keepAlive: true });
   const known: (UserContent & { readonly id: number })[] = [];
   let sent = 0;
@@ -55,8 +57,13 @@ export async function runLoad(options: LoadOptions, result: LoadResult): Promise
     body?: string,
     headers: OutgoingHttpHeaders = {},
   ): Promise<Reply | undefined> {
+    const portico = next();
     try {
-      return await send(agent, method, `${next()?.urls[door]}${path}`, body, { ...JSON_BODY, ...headers });
+      const all = { ...JSON_BODY, ...headers };
+      const reply = await send(agent, method, `${portico?.urls[door]}${path}`, body, all);
+      if (portico !== undefined && method !== 'GET' && door !== 'graphql' && reply.status < 300)
+        onStored?.(portico);
+      return reply;
     } catch {
       return undefined;
     }

@@ -26,7 +26,7 @@ const COPIED = [
   ],
   ...['package.json', 'package-lock.json', 'tsconfig.json', 'tsconfig.build.json'],
 ];
-const TIMEOUT = 300_000;
+const TIMEOUT = 600_000;
 
 const copy = mkdtempSync(join(tmpdir(), 'portico-sabotage-'));
 process.once('exit', () => rmSync(copy, { recursive: true, force: true }));

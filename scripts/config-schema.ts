@@ -5,6 +5,7 @@ import { type CodeKey, codeKeys, isOptionKey, optionOf, settingKeys } from '../s
 import { relationsSchema } from '../src/config/schema/relation-draft.ts';
 import { isRecord } from '../src/core/json.ts';
 import { deadAlertSchema, forwardSchema, scheduleSchema } from '../src/inbox/config.ts';
+import { sendingSchema } from '../src/sending/config.ts';
 import { sourceSchemas } from '../src/signatures/config.ts';
 
 /** A JSON Schema, or a part of one. */
@@ -27,6 +28,7 @@ const SCHEMAS: Readonly<Partial<Record<CodeKey, v.GenericSchema>>> = {
   'webhook.sources': v.record(v.string(), v.union(Object.values(sourceSchemas))),
   'webhook.forward': v.record(v.string(), v.union([v.string(), forwardSchema])),
   'webhook.alerts': v.object({ dead: v.optional(v.union([v.string(), deadAlertSchema])) }),
+  'webhook.sending': v.union([v.boolean(), sendingSchema]),
   'webhook.schedules': v.record(v.string(), v.union([v.string(), scheduleSchema])),
 };
 

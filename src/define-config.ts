@@ -6,6 +6,7 @@ import type { GraphqlConfig, GraphqlContext } from './graphql/config.ts';
 import type { AlertsConfig, ForwardsConfig, HandlerSpec, SchedulesConfig } from './inbox/config.ts';
 import type { DeliveryHandler } from './inbox/delivery.ts';
 import type { ConfiguredCheck, CustomEndpoint, HealthGroupOptions } from './management/config.ts';
+import type { SendingConfig } from './sending/config.ts';
 import type { SourcesConfig } from './signatures/config.ts';
 import type { HealthIndicator } from './telemetry/health.ts';
 
@@ -48,6 +49,8 @@ interface Code<C, R extends RelationsData = Record<never, never>> {
     readonly alerts?: AlertsConfig;
     /** Deliveries that Portico stores on a schedule, by name. */
     readonly schedules?: SchedulesConfig;
+    /** How events are sent to the endpoints of customers; `true` for the defaults. Default: they are not. */
+    readonly sending?: boolean | SendingConfig;
   };
 }
 

@@ -10,6 +10,7 @@ import type { ListedRoute } from '../http/routes.ts';
 import type { Events } from '../inbox/events.ts';
 import type { RelationFeed } from '../relations/events.ts';
 import type { RowStores } from '../relations/rows/rows.ts';
+import type { Sending } from '../sending/sending.ts';
 import type { ScheduledBackups } from '../sql/backup/scheduled.ts';
 import type { Database } from '../sql/database.ts';
 import type { Readiness } from '../telemetry/health.ts';
@@ -59,6 +60,8 @@ export interface AppContext {
   readonly relations: RowStores;
   /** The changes of the relations that record them; undefined if none does. */
   readonly relationFeed: RelationFeed | undefined;
+  /** Sends events to the endpoints of customers; undefined if the configuration does not. */
+  readonly sending: Sending | undefined;
   /** Records refusals and actions; undefined if the service keeps no audit log. */
   readonly audit: Audit | undefined;
   /** Records spans; undefined if no SDK is registered. */

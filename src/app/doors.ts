@@ -39,6 +39,7 @@ import type { RowRules } from '../relations/rules/views.ts';
 import { MemoryUserStore } from '../relations/user-stores.ts';
 import { restErrorsWith } from '../rest/messages.ts';
 import { rest } from '../rest/rest.ts';
+import { SENDING_PATHS } from '../sending/config.ts';
 import type { Database } from '../sql/database.ts';
 import { databaseCheck, writerCheck } from '../sql/open.ts';
 import {
@@ -200,11 +201,18 @@ export function openRestDoor({
   listener,
   apis,
   api,
+  sending,
 }: AppContext): void {
   const { users, userFeed: feed } = database();
   const { users: userPaths, ...options } = settingsOf(config.settings, 'rest');
   const isStandard = userPaths === 'standard';
-  const errors = restErrorsWith(new Set([...relations.keys(), ...(isStandard ? [USERS] : [])]));
+  const errors = restErrorsWith(
+    new Set([
+      ...relations.keys(),
+      ...(isStandard ? [USERS] : []),
+      ...(sending === undefined ? [] : SENDING_PATHS),
+    ]),
+  );
   listener('rest', errors).register(rest, {
     ...options,
     users,
@@ -213,6 +221,7 @@ export function openRestDoor({
     relationFeed,
     feed,
     api,
+    sending,
   });
   apis.doors.set('rest', async () => {
     const { restApi } = await import('../rest/api/rest-api.ts');

@@ -30,6 +30,7 @@ import {
   readHealthGroups,
 } from '../management/config.ts';
 import type { Relation, Rule } from '../relations/relation.ts';
+import { readSending, SENDING_PATHS, SENDING_SCOPES, type SendingSettings } from '../sending/config.ts';
 import type { IntrospectOptions } from '../sql/existing/declare.ts';
 
 /** The inputs of the configuration. */
@@ -87,6 +88,8 @@ interface ConfigCode {
   readonly forward: unknown;
   readonly alerts: unknown;
   readonly schedules: unknown;
+  /** How events are sent to the endpoints of customers; undefined if they are not. */
+  readonly sending: SendingSettings | undefined;
   /** Tokens for REST and GraphQL; data, not validated yet. */
   readonly apiTokens: unknown;
   readonly graphql: GraphqlCode;
@@ -106,8 +109,10 @@ export async function loadConfig({ check, ...source }: ConfigSource): Promise<Co
   const servesUsers = loaded.settings['rest.users'] === 'standard';
   const introspect = introspectOf(place, problems);
   const relations = introspect === undefined ? await relationsOf(place, servesUsers, problems) : [];
-  const settings = withScopes(loaded.settings, relations, introspect !== undefined);
   const code = readModuleCode(given, file?.name ?? '', problems);
+  const withRelations = withScopes(loaded.settings, relations, introspect !== undefined);
+  const settings = code.sending === undefined ? withRelations : withSending(withRelations);
+  if (code.sending !== undefined) problems.push(...takenPaths(relations, place.path));
   if (file !== undefined) check?.(code, file.name, resolveSecret, problems, { settings, broken, relations });
   if (complete) {
     problems.push(...crossCheck({ settings, broken, code, setsUsers: given.has('management.users') }));
@@ -189,6 +194,18 @@ function withScopes(settings: Settings, relations: readonly Relation[], areToCom
   return { ...settings, 'api.scopes': [...settings['api.scopes'], ...scopes] };
 }
 
+/** Adds the scopes of what sends events to customers. */
+function withSending(settings: Settings): Settings {
+  return { ...settings, 'api.scopes': [...settings['api.scopes'], ...SENDING_SCOPES] };
+}
+
+/** The relations whose paths sending needs. */
+function takenPaths(relations: readonly Relation[], path: string): readonly string[] {
+  return relations
+    .filter(({ name }) => SENDING_PATHS.includes(name))
+    .map(({ name }) => `${path}.${name} has a path of webhook.sending; give the relation another name`);
+}
+
 /** The scopes that the rules of a relation and of its columns name. */
 function scopesOf({ columns, rules }: Relation): readonly string[] {
   const all = [
@@ -218,6 +235,7 @@ export function readModuleCode(
     forward: code.get('webhook.forward'),
     alerts: code.get('webhook.alerts'),
     schedules: code.get('webhook.schedules'),
+    sending: readSending(at('webhook.sending'), problems),
     handlers: readHandlers(at('webhook.handlers'), problems),
     graphql: {
       typeDefs: code.get('graphql.typeDefs'),

@@ -29,7 +29,7 @@ import { asksForCredentials, configuredSecrets, warnOfExposedFiles } from './doo
 import { addSetup } from './door-setup.ts';
 import { dataFolder, openApi, openGraphqlDoor, openManagementDoor, openRestDoor } from './doors.ts';
 import { type Config, withTables } from './load-config.ts';
-import { openWebhookDoor } from './webhook-door.ts';
+import { openSending, openWebhookDoor } from './webhook-door.ts';
 
 /** Time that running requests and handlers have after a stop began, in milliseconds. */
 const STOP_DEADLINE = 8_000;
@@ -156,6 +156,7 @@ export async function createService(given: Config, { logStream }: ServiceOptions
     openedDatabase: () => database,
     relations: relations?.stores ?? new Map(),
     relationFeed: relations?.changes,
+    sending: openSending(config, database, { metrics, loggers }),
     audit,
     tracing,
     backups,

@@ -8,6 +8,8 @@ import { withContractHandlers } from '../inbox/event-names.ts';
 import { isolationProblems, withIsolation } from '../inbox/isolate/isolated.ts';
 import type { ReplayPlan } from '../inbox/operations.ts';
 import { createReplayPlan, createWork, type Work } from '../inbox/work.ts';
+import { Sending } from '../sending/sending.ts';
+import type { Database } from '../sql/database.ts';
 import { RECEIVER_PATH, receiver, webhookErrors } from '../webhook/receiver.ts';
 import { readWebhookSettings } from '../webhook/webhook.ts';
 import type { AppContext } from './context.ts';
@@ -28,6 +30,7 @@ export function openWebhookDoor({
   onStop,
   apis,
   tracing,
+  sending,
 }: AppContext): Work & { secrets(): readonly string[] } {
   const log = loggers.child('inbox');
   const { inbox, userFeed } = database();
@@ -57,7 +60,9 @@ export function openWebhookDoor({
     events,
     metrics,
     traceTarget: tracing?.traceTarget,
+    further: sending && ((tools) => sending.targets(tools)),
   });
+  sending?.attach(work);
   const description =
     'Share of the processor time that handling may use; below 1 while acknowledging needs it';
   metrics.gauge('webhook.handling.share', { description }, () => work.share());
@@ -93,6 +98,27 @@ export function openWebhookDoor({
     return [webhookApi({ secured: secret.current.length > 0, sources })];
   });
   return { ...work, secrets: () => secret.current };
+}
+
+/** What sends events to the endpoints of customers; undefined if the configuration does not. */
+export function openSending(
+  { code }: Config,
+  database: Database | undefined,
+  { metrics, loggers }: Pick<AppContext, 'metrics' | 'loggers'>,
+): Sending | undefined {
+  const { sending: settings } = code;
+  if (settings === undefined || database === undefined) return undefined;
+  const log = loggers.child('sending');
+  const { sending: store, sendingLog, inbox } = database;
+  return new Sending({
+    store,
+    log: sendingLog,
+    inbox,
+    settings,
+    metrics,
+    onError: (error) => log.error({ err: error }, 'endpoint not updated'),
+    onDisabled: ({ tenant, id }, reason) => log.warn({ tenant, endpoint: id, reason }, 'endpoint disabled'),
+  });
 }
 
 /** The jobs that a stored delivery would get now. */

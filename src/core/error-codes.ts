@@ -434,6 +434,39 @@ const WEBHOOK_CODES = {
   },
 } as const satisfies ErrorEntries;
 
+/** Codes of sending events to the endpoints of customers. */
+const SENDING_CODES = {
+  EVENT_REFUSED: {
+    status: 400,
+    text: 'The data of an event do not fit the schema of its type; correct what `errors` names, each with its place.',
+  },
+  FILTER: { text: 'The filter of an endpoint cannot be read; correct what the message names.' },
+  INVALID_ENDPOINT: {
+    status: 400,
+    text: 'An endpoint, a tenant or an event type cannot be read; correct what `errors` names.',
+  },
+  INVALID_EVENT: {
+    status: 400,
+    text: 'An event cannot be read; correct what `errors` names, each with its place.',
+  },
+  NOTHING_TO_RESEND: {
+    status: 409,
+    text: 'The event is about to be sent to the endpoint anyway; wait for its next attempt.',
+  },
+  NO_ENDPOINT: {
+    status: 404,
+    text: 'No tenant, endpoint, event type or event has this name or id; it may have been removed.',
+  },
+  SCHEMA: { text: 'The schema of an event type cannot be used; correct what the message names.' },
+  TENANT_CHANGED: {
+    text: 'The endpoints of a tenant changed again and again while an event was published; publish it again.',
+  },
+  TOO_MANY_ENDPOINTS: {
+    status: 409,
+    text: 'The tenant has as many endpoints as it may have; remove one first.',
+  },
+} as const satisfies ErrorEntries;
+
 /** All error codes of Portico; each is stable. `scripts/docs.ts` writes them into docs/ERRORS.md. */
 export const ERROR_CODES = {
   ...START_CODES,
@@ -446,6 +479,7 @@ export const ERROR_CODES = {
   ...GRAPHQL_CODES,
   ...MANAGEMENT_CODES,
   ...WEBHOOK_CODES,
+  ...SENDING_CODES,
 } as const;
 
 export type ErrorCode = keyof typeof ERROR_CODES;

@@ -48,6 +48,14 @@ export class GenerationalCache<V> {
     this.#bound();
   }
 
+  /** Removes an entry, if there is one. */
+  delete(key: string): void {
+    for (const generation of [this.#young, this.#old]) {
+      generation.bytes -= generation.entries.get(key)?.bytes ?? 0;
+      generation.entries.delete(key);
+    }
+  }
+
   /** Adds to the size of an entry; removes an entry that takes more than half of the capacity. */
   grow(key: string, bytes: number): void {
     const generation = this.#young.entries.has(key) ? this.#young : this.#old;

@@ -95,6 +95,21 @@ export interface NewDelivery extends StoredDelivery {
   readonly dedupKey: string | null;
   /** Empty if no target wants the delivery; it is then unhandled until it is replayed. */
   readonly jobs: readonly NewJob[];
+  /**
+   * The tenant whose endpoints the jobs are for, and the version of these endpoints. The delivery is stored only if the
+   * tenant has that version: otherwise the append rejects with TenantChangedError.
+   */
+  readonly tenant?: { readonly name: string; readonly version: number };
+}
+
+/** The endpoints of the tenant have changed since the jobs of an event were decided; nothing was stored. */
+export class TenantChangedError extends Error {
+  override readonly name = 'TenantChangedError';
+  readonly code = 'TENANT_CHANGED';
+
+  constructor() {
+    super('the endpoints of the tenant have changed');
+  }
 }
 
 /** A job that this process has claimed under a lease. */
@@ -337,9 +352,21 @@ export const OWN_SOURCES = {
   users: `${OWN}users`,
   changes: `${OWN}changes`,
   enqueue: `${OWN}enqueue`,
+  sending: `${OWN}sending`,
 } as const;
 
 /** Whether no HTTP request brought a delivery, but the service itself or a program through the database. */
 export function isOwnSource(source: string): boolean {
   return source.startsWith(OWN);
 }
+
+/** The source of the events that are published to a tenant is `tenant:<name>`. */
+export const TENANT_SOURCE = 'tenant:';
+
+/** Whether a delivery is an event for the endpoints of a tenant. */
+export function isTenantSource(source: string): boolean {
+  return source.startsWith(TENANT_SOURCE);
+}
+
+/** The targets of endpoints are `endpoint:<tenant>/<id>`; the names of tenants have no slash. */
+export const ENDPOINT_PREFIX = 'endpoint:';

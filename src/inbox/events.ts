@@ -6,8 +6,10 @@ import type { Metrics } from '../telemetry/metrics.ts';
 import {
   type ClaimedJob,
   type DeliveryFacts,
+  ENDPOINT_PREFIX,
   eventFields,
   isOwnSource,
+  isTenantSource,
   type NewDelivery,
 } from './delivery.ts';
 import type { WorkerEvents } from './dispatch/worker.ts';
@@ -26,6 +28,9 @@ export interface Events extends WorkerEvents, Disposable {
   /** A request to a signed source was refused. */
   refused(source: string, reason: string): void;
 }
+
+/** The name under which meters count the attempts at all endpoints of customers. */
+const ENDPOINTS = 'endpoints';
 
 /** Longer target names are cut in the log, in characters: they contain event names. */
 const MAX_TARGET = 200;
@@ -107,6 +112,7 @@ export function createEvents(
     appended(delivery, appended, filtered = false) {
       const { source, jobs, receivedAt } = delivery;
       result[appended].increment();
+      if (isTenantSource(source)) return;
       if (!isOwnSource(source)) acknowledgements.record((Date.now() - receivedAt) / 1_000);
       if (appended === 'revived') {
         log.info(received(delivery), 'dead delivery received again, retrying');
@@ -132,10 +138,17 @@ export function createEvents(
       log.warn({ source, reason }, 'request refused');
     },
     settled(job, outcome, error) {
-      const counters = ended.get(job.target) ?? countersOf(job.target);
-      ended.set(job.target, counters);
+      const isEndpoint = job.target.startsWith(ENDPOINT_PREFIX);
+      // Endpoints are many, and one that fails is its owner's matter.
+      const counted = isEndpoint ? ENDPOINTS : job.target;
+      const counters = ended.get(counted) ?? countersOf(counted);
+      ended.set(counted, counters);
       counters[outcome].increment();
-      if (outcome === 'retry') log.warn({ ...about(job), err: error }, 'attempt failed, retry scheduled');
+      if (isEndpoint) {
+        if (outcome === 'retry' || outcome === 'dead')
+          log.debug({ ...about(job), err: error }, 'event not delivered');
+      } else if (outcome === 'retry')
+        log.warn({ ...about(job), err: error }, 'attempt failed, retry scheduled');
       else if (outcome === 'dead') log.error({ ...about(job), err: error }, 'delivery dead');
     },
     leaseLost(job) {

@@ -96,6 +96,20 @@ export interface Inbox {
   idOf(source: string, dedupKey: string): MaybePromise<string | undefined>;
   /** The targets, out of `targets`, that have a due job. */
   due(targets: readonly string[], now?: number): MaybePromise<readonly string[]>;
+  /**
+   * Examines the next `limit` targets with open jobs whose names begin with `prefix`, in their order after `after`, and
+   * returns those with a due job, or with `quarantined` those with a due quarantined one. `last` is the last target that
+   * was examined if there may be more.
+   */
+  waiting(
+    prefix: string,
+    options: {
+      readonly after: string;
+      readonly limit: number;
+      readonly quarantined?: boolean;
+      readonly now?: number;
+    },
+  ): MaybePromise<{ readonly due: readonly string[]; readonly last: string | undefined }>;
   /** The targets, out of `targets`, that have a due quarantined job. */
   dueQuarantined(targets: readonly string[], now?: number): MaybePromise<readonly string[]>;
   /**

@@ -50,6 +50,16 @@ interface WorkNumbers {
   readonly keptAttempts: number;
 }
 
+/** What further targets are made with. */
+export interface TargetTools {
+  /** Shared by everything that sends to other hosts. */
+  readonly network: Network;
+  readonly numbers: Pick<WorkNumbers, 'keptAttempts' | 'maxBodyBytes'>;
+  readonly trace: TraceTarget;
+  /** Disposes of a resource when the work has stopped; returns it. */
+  use<T extends Disposable>(resource: T): T;
+}
+
 interface WorkOptions extends WorkSettings {
   readonly inbox: Inbox;
   readonly numbers: WorkNumbers;
@@ -64,6 +74,8 @@ interface WorkOptions extends WorkSettings {
   readonly events: Events;
   /** The registry for the meters of the backlog and the clock; default none. */
   readonly metrics?: Metrics | undefined;
+  /** Makes further targets, beside handlers and forward addresses. */
+  readonly further?: ((tools: TargetTools) => readonly Target[]) | undefined;
   /** Continues the traces of deliveries; by default without recording spans. */
   readonly traceTarget?: TraceTarget | undefined;
 }
@@ -78,6 +90,8 @@ export interface Work {
    * body. Resolves once the delivery is durable or recognised as a duplicate.
    */
   store(facts: DeliveryFacts & Omit<NewDelivery, 'jobs'>, body: unknown): Promise<Appended>;
+  /** Stores a delivery whose jobs are decided. Rejects with TenantChangedError too. */
+  append(delivery: NewDelivery): Promise<Appended>;
   /** Starts the background work. Resolves once it will miss no later change of a user. */
   start(): Promise<void>;
   /** The number of running attempts by target: `handler:<event>`, `forward:<name>`. */
@@ -136,15 +150,16 @@ export function createWork(options: WorkOptions): Work {
     onError: events.storeFailed,
   });
 
+  const append = (delivery: NewDelivery) =>
+    dispatcher.append(delivery).then((appended) => {
+      onAppended(delivery, appended);
+      return appended;
+    });
+
   const posters = building.move();
   return {
-    store(facts, body) {
-      const delivery = { ...facts, jobs: plan(facts, body) };
-      return dispatcher.append(delivery).then((appended) => {
-        onAppended(delivery, appended);
-        return appended;
-      });
-    },
+    store: (facts, body) => append({ ...facts, jobs: plan(facts, body) }),
+    append,
     start() {
       dispatcher.start();
       heartbeat.start();
@@ -167,7 +182,7 @@ export function createWork(options: WorkOptions): Work {
 
 /** Creates the targets of handlers and forward addresses. `building` gets what the end of the work closes. */
 function createTargets(
-  { handlers, isolation, forwards, deadAlert, numbers, log, traceTarget }: WorkOptions,
+  { handlers, isolation, forwards, deadAlert, numbers, log, traceTarget, further }: WorkOptions,
   building: DisposableStack,
 ) {
   const trace = traceTarget ?? continueTrace;
@@ -207,6 +222,7 @@ function createTargets(
     }),
     ...forwards.map(forwardTo),
     ...(deadAlert.address === undefined ? [] : [{ ...forwardTo(deadAlert.address), name: ALERT_TARGET }]),
+    ...(further?.({ network, numbers, trace, use: (resource) => building.use(resource) }) ?? []),
   ];
   return { targets, network, threads };
 }

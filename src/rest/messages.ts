@@ -339,6 +339,11 @@ export function idempotencyKey({ headers, caller }: RequestContext): string | un
       'Idempotency-Key takes 1 to 255 visible ASCII characters, a UUID for example',
     );
   }
+  return keyOfCaller(caller, key);
+}
+
+/** A key that other callers cannot have. */
+export function keyOfCaller(caller: KnownCaller | undefined, key: string): string {
   return caller === undefined ? key : `${digestOf(caller)} ${key}`;
 }
 

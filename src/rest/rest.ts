@@ -9,6 +9,8 @@ import type { RelationFeed, UserEventFeed } from '../relations/events.ts';
 import { hasRules, type Relation, USERS } from '../relations/relation.ts';
 import type { RowStore, RowStores } from '../relations/rows/rows.ts';
 import type { DatabaseUserStore } from '../relations/user-stores.ts';
+import { SENDING_PATHS } from '../sending/config.ts';
+import type { Sending } from '../sending/sending.ts';
 import { importPlaces } from './bulk.ts';
 import { changeStreams, userChanges } from './change-feed.ts';
 import {
@@ -44,6 +46,8 @@ export interface RestOptions {
   readonly feed?: UserEventFeed | undefined;
   /** The changes of relations; without it they offer no event stream. */
   readonly relationFeed?: RelationFeed | undefined;
+  /** What sends events to the endpoints of customers; without it the door has no paths for them. */
+  readonly sending?: Sending | undefined;
   /** Maximum concurrent event streams; default 1,000. */
   readonly maxStreams?: number;
   /** Access policy or its options: which operations need credentials; default none. */
@@ -67,6 +71,7 @@ export const rest: FastifyPluginAsync<RestOptions> = async (
     relations = new Map(),
     feed,
     relationFeed,
+    sending,
     maxStreams = DEFAULTS.maxStreams,
     api,
     cors: pages,
@@ -109,7 +114,7 @@ export const rest: FastifyPluginAsync<RestOptions> = async (
   readRawBodies(app, bodyBudget);
   app.setNotFoundHandler(notFound);
   addPreflights(app, cors, undefined, served.size === 0 ? [] : ['PATCH']);
-  const names = new Set(served.keys());
+  const names = new Set([...served.keys(), ...(sending === undefined ? [] : SENDING_PATHS)]);
   const errors = restErrorsWith(names, app.prefix);
   app.setErrorHandler((error, request, reply) =>
     request.is404 ? notFound(request, reply) : sendProblem(errors, error, request, reply),
@@ -161,6 +166,11 @@ export const rest: FastifyPluginAsync<RestOptions> = async (
     const { all } = options.changes;
     for (const slash of ['', '/']) addEndpoint(app, 'GET', `/${CHANGES_PATH}${slash}`, all, { fast: false });
     addRowRoutes(app, options);
+  }
+
+  if (sending !== undefined) {
+    const { addSendingRoutes } = await import('./sending.ts');
+    addSendingRoutes(app, sending, { policy, cors });
   }
 
   function notFound(request: FastifyRequest, reply: FastifyReply): FastifyReply {

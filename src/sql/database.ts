@@ -7,6 +7,7 @@ import type { EventLog, RelationFeed, UserEvent, UserEventFeed } from '../relati
 import type { Relation } from '../relations/relation.ts';
 import type { RowStores } from '../relations/rows/rows.ts';
 import type { DatabaseUserStore } from '../relations/user-stores.ts';
+import type { SendingLog, SendingStore } from '../sending/store.ts';
 import type { DatabaseObserver } from './batch-queue.ts';
 import type { EventLimits } from './event-retention.ts';
 import type { UserIndexOptions } from './list-sql.ts';
@@ -43,6 +44,10 @@ export interface Database extends AsyncDisposable {
   readonly userEvents: EventLog<UserEvent>;
   readonly inbox: Inbox;
   readonly deliveries: DeliveryLog;
+  /** Tenants, their endpoints, and event types. */
+  readonly sending: SendingStore;
+  /** The events of tenants and their attempts. */
+  readonly sendingLog: SendingLog;
   readonly apiTokens: ApiTokens;
   /** The processes that have opened this database, including this one; absent if there can be only one. */
   processes?(): Promise<readonly DatabaseProcess[]>;

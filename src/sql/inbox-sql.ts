@@ -3,15 +3,26 @@ import { PRIORITY_LEVEL } from '../inbox/delivery.ts';
 
 // Inbox SQL shared by both engines.
 
+/** The condition that a target is the endpoint of a customer, as partial indexes have it. */
+export const isEndpoint = (target: string) => `${target} >= 'endpoint:' AND ${target} < 'endpoint;'`;
+
+/** The condition that a source is a tenant, as partial indexes have it. */
+export const IS_TENANT = `source >= 'tenant:' AND source < 'tenant;'`;
+
+/** Where the next target of a loose index scan is looked for: behind all endpoints, which count as one. */
+export const beyond = (target: string) =>
+  `CASE WHEN ${isEndpoint(target)} THEN 'endpoint;' ELSE ${target} END`;
+
 /**
  * The targets of open jobs, by one index lookup per target (a loose index scan), because jobs are many and
- * targets few. Blocked jobs can be left out: each waits behind an unblocked job of the same target.
+ * targets few; of the endpoints of customers, which may be many, only the first. Blocked jobs can be left out:
+ * each waits behind an unblocked job of the same target.
  */
 export const WAITING_TARGETS = `
   WITH RECURSIVE waiting (target) AS (
     SELECT min(target) FROM jobs WHERE status = 'open' AND NOT blocked
     UNION ALL
-    SELECT (SELECT min(jobs.target) FROM jobs WHERE status = 'open' AND NOT blocked AND jobs.target > waiting.target)
+    SELECT (SELECT min(jobs.target) FROM jobs WHERE status = 'open' AND NOT blocked AND jobs.target > ${beyond('waiting.target')})
     FROM waiting WHERE waiting.target IS NOT NULL)`;
 
 /** How much earlier a job counts as due because of its priority, in milliseconds. */

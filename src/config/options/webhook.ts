@@ -135,4 +135,9 @@ export const webhook = {
     shape: "{ [name]: '0 3 * * *' }",
     help: 'Scheduled deliveries by name. Instead of an expression: `{ cron, timezone, event, data, grace }`. The default time zone is UTC, the default event the name; `grace` is how late a missed delivery may still be stored, in milliseconds. Plain data, so also allowed in .json.',
   }),
+  sending: inModule({
+    json: true,
+    shape: 'true',
+    help: 'Sends events to the endpoints of customers, which the REST door manages at `/webhooks` and publishes at `/events`. Instead of true an object: `transforms` by name, `allowPrivate`, `attempts`, `timeout`, `backoff`, `maxBackoff`, `concurrency`, `concurrencyPerEndpoint`, `concurrencyPerTenant`, `disableAfterDays`. Plain data, so also allowed in .json, except for transformations that are functions.',
+  }),
 } as const;

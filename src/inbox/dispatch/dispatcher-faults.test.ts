@@ -60,6 +60,7 @@ function inboxOf(current: () => Inbox, own: Partial<Inbox> = {}): Inbox {
     appendAndClaim: (...args) => current().appendAndClaim(...args),
     idOf: (...args) => current().idOf(...args),
     due: (...args) => current().due(...args),
+    waiting: (...args) => current().waiting(...args),
     dueQuarantined: (...args) => current().dueQuarantined(...args),
     claim: (...args) => current().claim(...args),
     renew: (...args) => current().renew(...args),

@@ -7,10 +7,18 @@ import { HandlingShare } from './handling-share.ts';
 import { ClaimedBytes } from './held-attempts.ts';
 import { Leases } from './leases.ts';
 import { PeriodicTask } from './periodic-task.ts';
-import type { Target } from './target.ts';
+import type { Target, TargetGroup } from './target.ts';
 import { Worker, type WorkerEvents } from './worker.ts';
 
 type Slot = NonNullable<ReturnType<Worker['reserve']>>;
+
+/** A group of targets with its worker. */
+interface Group {
+  readonly group: TargetGroup;
+  readonly worker: Worker;
+  /** The target after which the next scan begins. */
+  after: string;
+}
 
 interface DispatcherOptions {
   readonly inbox: Inbox;
@@ -38,6 +46,7 @@ export class Dispatcher {
   readonly #share: HandlingShare;
   readonly #events: WorkerEvents;
   readonly #workers: ReadonlyMap<string, Worker>;
+  readonly #groups: readonly Group[];
   readonly #leases: Leases;
   readonly #polls: PeriodicTask;
   #subscription: Disposable | undefined;
@@ -51,7 +60,7 @@ export class Dispatcher {
     const owner = this.#owner;
     const leases = new Leases({ inbox, owner, lease, events });
     this.#leases = leases;
-    const bytes = new ClaimedBytes(maxBytes);
+    const shared = new ClaimedBytes(maxBytes);
     // Polls wake the workers in this order.
     const ordered = targets.toSorted((one, other) => (other.priority ?? 0) - (one.priority ?? 0));
     this.#workers = new Map(
@@ -63,13 +72,20 @@ export class Dispatcher {
           owner,
           lease,
           leases,
-          bytes,
+          // Attempts of a group may wait long for many receivers; other targets do not wait for their bytes.
+          bytes: target.group === undefined ? shared : new ClaimedBytes(maxBytes),
           share: this.#share,
           events,
           onQuarantinedEnded: () => this.#polls.request(),
         }),
       ]),
     );
+    this.#groups = targets.flatMap(({ name, group }) => {
+      const worker = this.#workers.get(name);
+      if (group === undefined || worker === undefined) return [];
+      group.onReady(() => worker.wake());
+      return [{ group, worker, after: '' }];
+    });
   }
 
   start(): void {
@@ -80,7 +96,16 @@ export class Dispatcher {
 
   /** Tells the worker of a target that a job was added. */
   wake(target: string): void {
-    this.#workers.get(target)?.wake();
+    const { worker, group } = this.#workerOf(target) ?? {};
+    group?.note(target);
+    worker?.wake();
+  }
+
+  #workerOf(target: string): { readonly worker: Worker; readonly group?: TargetGroup } | undefined {
+    const worker = this.#workers.get(target);
+    return worker === undefined
+      ? this.#groups.find(({ group }) => target.startsWith(group.prefix))
+      : { worker };
   }
 
   /** Stores a delivery as `Inbox.append` does. Its jobs start without a claim if their workers keep up. */
@@ -121,7 +146,7 @@ export class Dispatcher {
     if (event?.isWellFormed() === false) return slots;
     for (const { target, orderKey, runAt, priority } of jobs) {
       if (orderKey !== null || runAt !== undefined || priority !== undefined) continue;
-      const slot = this.#workers.get(target)?.reserve(body.byteLength);
+      const slot = this.#workerOf(target)?.worker.reserve(body.byteLength, target);
       if (slot !== undefined) slots.set(target, slot);
     }
     return slots;
@@ -160,24 +185,43 @@ export class Dispatcher {
   async #poll(): Promise<void> {
     try {
       await this.#leases.beforeClaim();
-      const targets = [...this.#workers.keys()];
+      const groups = new Set(this.#groups.map(({ worker }) => worker));
+      const single = [...this.#workers].filter(([, worker]) => !groups.has(worker));
+      const targets = single.map(([target]) => target);
       const due = new Set(await this.#inbox.due(targets));
-      for (const [target, worker] of this.#workers) due.has(target) ? worker.wake() : worker.rest();
+      for (const [target, worker] of single) due.has(target) ? worker.wake() : worker.rest();
+      for (const each of this.#groups) await this.#scan(each);
       await this.#wakeForQuarantined(targets);
     } catch (error) {
       this.#events.storeFailed(error);
     }
   }
 
+  /** Finds due jobs of a group: examines its next targets with open jobs, and begins again after the last. */
+  async #scan(each: Group): Promise<void> {
+    const { group, worker, after } = each;
+    const { due, last } = await this.#inbox.waiting(group.prefix, { after, limit: SCANNED });
+    each.after = last ?? '';
+    for (const target of due) group.note(target);
+    if (group.isReady) worker.wake();
+  }
+
   /** Lets at most one quarantined job run, so that one that ends the process takes no other with it. */
   async #wakeForQuarantined(targets: readonly string[]): Promise<void> {
     if ([...this.#workers.values()].some(({ hasQuarantined }) => hasQuarantined)) return;
-    const due = await this.#inbox.dueQuarantined(targets);
+    const due = [...(await this.#inbox.dueQuarantined(targets))];
+    for (const { group } of this.#groups) {
+      const found = await this.#inbox.waiting(group.prefix, { after: '', limit: SCANNED, quarantined: true });
+      due.push(...found.due);
+    }
     // Chosen at random, so that a target whose job cannot be claimed yet does not hold up the others.
     const target = due[Math.floor(Math.random() * due.length)];
-    if (target !== undefined) this.#workers.get(target)?.wakeForQuarantined();
+    if (target !== undefined) this.#workerOf(target)?.worker.wakeForQuarantined(target);
   }
 }
+
+/** How many targets of a group a poll examines; each takes two index lookups. */
+const SCANNED = 1_000;
 
 /** Longer host names are cut, in characters. */
 const MAX_HOST = 64;

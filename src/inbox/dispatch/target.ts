@@ -1,5 +1,5 @@
 import type { ClaimedJob } from '../delivery.ts';
-import type { Answer } from '../inbox.ts';
+import type { Answer, Outcome } from '../inbox.ts';
 import type { ClaimRateLimit } from './claim-rate.ts';
 
 /** Thrown by a target to override when, or whether, the job is retried. */
@@ -39,6 +39,39 @@ export interface Target {
   readonly priority?: number;
   /** Limits how many attempts may start, without prefetching. Default: as many as there are slots. */
   readonly rateLimit?: ClaimRateLimit;
+  /** The targets whose jobs it runs. Default: only its own, those of its name. */
+  readonly group?: TargetGroup;
+}
+
+/** How many jobs to claim from a target of a group. */
+interface GroupClaim {
+  readonly target: string;
+  readonly limit: number;
+}
+
+/**
+ * Chooses among many targets that share one worker, whose `Target` has their limits and runs the jobs of all of them.
+ * It holds no jobs: it knows which targets may have due ones, and how many of each run in this process.
+ */
+export interface TargetGroup {
+  /** The targets of the group are those whose names begin with this. */
+  readonly prefix: string;
+  /** Calls `wake` when a target may be claimed from although no job was noted and none has ended. */
+  onReady(wake: () => void): void;
+  /** Notes that a target may have a job that is due. */
+  note(target: string): void;
+  /** Whether a target that was noted may be claimed from now. */
+  readonly isReady: boolean;
+  /** The targets to claim from next, with at most `limit` jobs together. */
+  next(limit: number): readonly GroupClaim[];
+  /** Tells how a claim of `next` ended; `mayHaveMore` if there may be further due jobs of the target. */
+  claimed(target: string, jobs: number, mayHaveMore: boolean): void;
+  /** Whether a job of the target that is about to be stored may start at once; it then counts as running. */
+  reserve(target: string): boolean;
+  /** Counts a job of the target that starts although `next` did not name it. */
+  took(target: string): void;
+  /** Tells that a job of the target no longer runs; without an outcome it was not stored or not recorded. */
+  ended(target: string, outcome?: Outcome['kind']): void;
 }
 
 interface BackoffOptions {

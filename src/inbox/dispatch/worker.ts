@@ -2,6 +2,7 @@ import type { MaybePromise } from '../../core/scheduler.ts';
 import type { ClaimedJob } from '../delivery.ts';
 import type { Inbox, Outcome } from '../inbox.ts';
 import { Attempt } from './attempt.ts';
+import { claimRound, sizeOf } from './claim-round.ts';
 import type { HandlingShare } from './handling-share.ts';
 import { type ClaimedBytes, HeldAttempts, Prefetch } from './held-attempts.ts';
 import type { Leases } from './leases.ts';
@@ -44,13 +45,11 @@ interface Slot {
   giveUp(): void;
 }
 
-/** An ended attempt whose outcome is not recorded yet. */
+/** An ended attempt before its outcome is recorded. */
 interface EndedAttempt extends Ended {
   readonly attempt: Attempt;
 }
 
-/** If a claim leaves less than this of its share, in bytes, the next body may not have fit. */
-const LARGE_BODY = 25 * 1024 * 1024;
 /** Quarantined jobs of other targets wait at most this long for a target's rate limit, in milliseconds. */
 const LONG_WAIT = 1_000;
 /** Maximum size of the next body in a run, in bytes, unless the previous body was larger. */
@@ -89,10 +88,13 @@ export class Worker {
   #isCaughtUp = false;
   /** The quarantined job that this worker runs, or `wanted` if it is to claim one. */
   #quarantined: 'none' | 'wanted' | Attempt = 'none';
+  /** The target from which a quarantined job is wanted. */
+  #quarantinedTarget: string;
   #stopped = false;
 
   constructor(options: WorkerOptions) {
     this.#options = options;
+    this.#quarantinedTarget = options.target.name;
     options.leases.include(this.#held);
   }
 
@@ -105,9 +107,10 @@ export class Worker {
     return this.#quarantined !== 'none';
   }
 
-  /** Claims one quarantined job as soon as possible. */
-  wakeForQuarantined(): void {
+  /** Claims one quarantined job of a target as soon as possible. */
+  wakeForQuarantined(target: string): void {
     this.#quarantined = 'wanted';
+    this.#quarantinedTarget = target;
     this.wake();
   }
 
@@ -127,10 +130,14 @@ export class Worker {
     this.#isCaughtUp = !this.#pending && this.#claiming === undefined;
   }
 
-  /** Reserves a slot for a job to store with a body of `size` bytes; undefined if it has to wait. */
-  reserve(size: number): Slot | undefined {
+  /** Reserves a slot for a job of `name` to store with a body of `size` bytes; undefined if it has to wait. */
+  reserve(size: number, name: string): Slot | undefined {
     const { target, lease, bytes } = this.#options;
-    if (this.#stopped || !this.#isCaughtUp || this.#pending || this.#claiming !== undefined) return undefined;
+    const { group } = target;
+    if (this.#stopped) return undefined;
+    // Targets of a group are behind or keep up each on its own.
+    const isBehind = !this.#isCaughtUp || this.#pending || this.#claiming !== undefined;
+    if (group === undefined && isBehind) return undefined;
     // If it is unknown whether the job was stored, its first claim counts as the second attempt, which must
     // be allowed.
     if (target.maxAttempts < 2) return undefined;
@@ -138,6 +145,10 @@ export class Worker {
       return undefined;
     const share = bytes.reserve(size);
     if (share === undefined) return undefined;
+    if (group?.reserve(name) === false) {
+      share.settle(0);
+      return undefined;
+    }
     // The store starts the lease when it gets the job, which is later.
     const leaseUntil = performance.now() + lease;
     this.#storing++;
@@ -150,7 +161,10 @@ export class Worker {
         stored(size);
         this.#add([this.#attempt(job, leaseUntil)]);
       },
-      giveUp: () => stored(0),
+      giveUp: () => {
+        group?.ended(name);
+        stored(0);
+      },
     };
   }
 
@@ -219,7 +233,7 @@ export class Worker {
   #ahead(): number {
     const { share, target } = this.#options;
     // A rate limit counts claimed jobs, so they must start at once.
-    return target.rateLimit === undefined
+    return target.rateLimit === undefined && target.group === undefined
       ? Math.floor(this.#prefetch.ahead(performance.now()) * share.share)
       : 0;
   }
@@ -251,19 +265,22 @@ export class Worker {
         if (this.#stopped) return;
         const quarantined = this.#quarantined === 'wanted';
         const limit = quarantined ? 1 : slots;
-        const held = Array.from(this.#held, ({ job }) => job.job);
         const leaseUntil = performance.now() + lease;
-        const jobs = await inbox.claim(target.name, limit, owner, lease, {
-          held,
+        const { jobs, mayHaveMore } = await claimRound({
+          inbox,
+          owner,
+          lease,
+          target: quarantined ? this.#quarantinedTarget : target.name,
+          group: target.group,
+          limit,
           quarantined,
+          held: this.#held,
           maxBytes: share.bytes,
+          events,
         });
         taken = jobs.reduce((sum, job) => sum + sizeOf(job), 0);
-        const mayBeCut = jobs.length > 0 && share.bytes - taken < LARGE_BODY;
-        // Jobs blocked by their order may have hidden others.
-        const mayHide = jobs.some(({ ordered }) => ordered);
         // Other jobs are claimed after the quarantined one.
-        if (quarantined || jobs.length === slots || mayBeCut || mayHide) this.#pending = true;
+        if (quarantined || mayHaveMore) this.#pending = true;
         this.#isCaughtUp = !this.#pending;
         const attempts = jobs.map((job) => this.#attempt(job, leaseUntil));
         if (quarantined) this.#quarantined = attempts[0] ?? 'none';
@@ -385,13 +402,17 @@ export class Worker {
       if (recorded) events.settled(attempt.job, outcome.kind, error);
       else if (!attempt.leaseLost) events.leaseLost(attempt.job);
     } finally {
-      this.#forget(attempt);
+      this.#forget(attempt, outcome.kind);
     }
   }
 
-  #forget(attempt: Attempt): void {
-    const { bytes, onQuarantinedEnded } = this.#options;
+  #forget(attempt: Attempt, outcome?: Outcome['kind']): void {
+    const { bytes, target, onQuarantinedEnded } = this.#options;
     this.#held.delete(attempt);
+    if (target.group !== undefined) {
+      target.group.ended(attempt.job.target, outcome);
+      this.#pending ||= target.group.isReady;
+    }
     bytes.release(sizeOf(attempt.job));
     if (this.#quarantined === attempt) {
       this.#quarantined = 'none';
@@ -404,6 +425,7 @@ export class Worker {
   /** Records the end of a job with an order key and starts the key's next; false if the lease was lost. */
   async #finish({ job, nth }: Attempt, outcome: Extract<Outcome, { readonly kind: 'done' | 'dead' }>) {
     const { inbox, target, owner, lease, bytes } = this.#options;
+    const { group } = target;
     const mayGoOn = nth < MAX_RUN && !this.#stopped && target.rateLimit?.free !== 0;
     const share = mayGoOn ? bytes.reserve(Math.max(NEXT_BODY, sizeOf(job))) : undefined;
     let next: ClaimedJob | undefined;
@@ -412,11 +434,15 @@ export class Worker {
       const leaseUntil = performance.now() + lease;
       const finished = await inbox.finish(job, owner, outcome, { lease, maxBytes: share.bytes });
       next = finished.next;
-      if (next !== undefined) this.#add([this.#attempt(next, leaseUntil, nth + 1)]);
+      if (next !== undefined) {
+        group?.took(next.target);
+        this.#add([this.#attempt(next, leaseUntil, nth + 1)]);
+      }
       return finished.recorded;
     } finally {
       share?.settle(next === undefined ? 0 : sizeOf(next));
       // Another job of the key may now be claimable.
+      if (next === undefined) group?.note(job.target);
       if (next === undefined) this.#pending = true;
     }
   }
@@ -441,8 +467,4 @@ export class Worker {
     if (number > maxAttempts) return { outcome: { kind: 'dead', error: `had ${number - 1} attempts` } };
     return attempt.run();
   }
-}
-
-function sizeOf({ delivery: { body } }: ClaimedJob): number {
-  return body.byteLength;
 }

@@ -136,10 +136,7 @@ export class NotSentError extends UncountedError {
 /** A forward address is in a private network and `allowPrivate` is not set: protects against SSRF. */
 export class PrivateAddressError extends AttemptError {
   constructor(host: string) {
-    super(
-      `${host} is a private address; set allowPrivate for this forward address if that is intended`,
-      'never',
-    );
+    super(`${host} is a private address; set allowPrivate if that is intended`, 'never');
   }
 }
 

@@ -1,5 +1,6 @@
 import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from 'node:http';
 import type { Agent as HttpsAgent } from 'node:https';
+import type { Duplex } from 'node:stream';
 import type { InferOutput } from 'valibot';
 import { pathTo, readObject, sluggedOf } from '../../config/schema/fields.ts';
 import type { SecretResolver } from '../../config/secrets.ts';
@@ -187,7 +188,7 @@ const MAX_REPLY = 64 * 1024;
 const MAX_REPLY_TIME = 5_000;
 
 /** Sends POST requests over keep-alive connections; redirects are not followed. */
-interface Poster extends Disposable {
+export interface Poster extends Disposable {
   /** Rejects if there is no reply. */
   post(post: Post): Promise<PostReply>;
 }
@@ -197,14 +198,22 @@ interface PosterOptions {
   readonly allowPrivate: boolean;
   /** Timeout for the body of a reply in milliseconds. Default: 5,000. */
   readonly replyTime?: number;
+  /** Maximum number of idle connections that are kept. Default: no limit but that of each host. */
+  readonly maxIdle?: number;
 }
 
 /** Loaded for the first https URL: TLS takes 4 MB, and most services forward nothing. */
 const loadHttps = () => process.getBuiltinModule('node:https');
 
 /** Creates a poster; it refuses private addresses unless `allowPrivate` is set. */
-export function createPoster({ network, allowPrivate, replyTime = MAX_REPLY_TIME }: PosterOptions): Poster {
-  const http = new HttpAgent({ keepAlive: true });
+export function createPoster({
+  network,
+  allowPrivate,
+  replyTime = MAX_REPLY_TIME,
+  maxIdle = Number.POSITIVE_INFINITY,
+}: PosterOptions): Poster {
+  const idle = new Set<Duplex>();
+  const http = boundIdle(new HttpAgent({ keepAlive: true }), idle, maxIdle);
   let https: HttpsAgent | undefined;
   const lookup = guardedLookup(network.resolver, allowPrivate);
   return {
@@ -212,7 +221,7 @@ export function createPoster({ network, allowPrivate, replyTime = MAX_REPLY_TIME
       if (!allowPrivate && isPrivateHost(url.hostname)) throw new PrivateAddressError(url.hostname);
       network.allow(url.host);
       const secure = url.protocol === 'https:';
-      if (secure) https ??= new (loadHttps().Agent)({ keepAlive: true });
+      if (secure) https ??= boundIdle(new (loadHttps().Agent)({ keepAlive: true }), idle, maxIdle);
       const { promise, resolve, reject } = Promise.withResolvers<PostReply>();
       const request = (secure ? loadHttps().request : httpRequest)(url, {
         method: 'POST',
@@ -236,6 +245,27 @@ export function createPoster({ network, allowPrivate, replyTime = MAX_REPLY_TIME
       https?.destroy();
     },
   };
+}
+
+/** Has an agent close a connection that ends a request while `max` others are idle; they are in `idle`. */
+function boundIdle<A extends HttpAgent>(agent: A, idle: Set<Duplex>, max: number): A {
+  if (max === Number.POSITIVE_INFINITY) return agent;
+  const keep = agent.keepSocketAlive.bind(agent);
+  const reuse = agent.reuseSocket.bind(agent);
+  // Both are made to be replaced (nodejs.org/api/http.html#agentkeepsocketalivesocket). The type lacks the result.
+  agent.keepSocketAlive = (socket) => {
+    const isKept: unknown = idle.size < max ? keep(socket) : false;
+    if (isKept !== false) {
+      idle.add(socket);
+      socket.once('close', () => idle.delete(socket));
+    }
+    return isKept as undefined;
+  };
+  agent.reuseSocket = (socket, request) => {
+    idle.delete(socket);
+    reuse(socket, request);
+  };
+  return agent;
 }
 
 function drain(reply: IncomingMessage, time: number): void {

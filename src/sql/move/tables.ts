@@ -49,6 +49,11 @@ const COLUMNS = {
   remembered_keys: 'seq integer, source text, dedup_key key, id name, received_at integer',
   checkpoints: 'seq integer, name text, at integer',
   enqueued: 'seq integer, id name, source text, event text, body bytes, received_at integer, dedup_key text',
+  webhook_tenants: 'seq integer, name name, description text, version integer, created_at integer',
+  webhook_endpoints:
+    'seq integer, id name, tenant name, settings text, secrets name, disabled name, failing_since integer, ' +
+    'created_at integer, updated_at integer',
+  webhook_event_types: 'seq integer, name name, settings text, created_at integer, updated_at integer',
   api_tokens:
     'seq integer, name name, digest name, scopes name, created_at integer, expires_at integer, revoked_at ' +
     'integer, used_at integer',

@@ -1,4 +1,4 @@
-import type { ClaimedJob, NewDelivery } from '../../inbox/delivery.ts';
+import { type ClaimedJob, type NewDelivery, TenantChangedError } from '../../inbox/delivery.ts';
 import type { Appended, AppendedAndClaimed, HandOver } from '../../inbox/inbox.ts';
 import { DELIVERY_BYTES, DELIVERY_OVERHEAD, HEAD_START } from '../inbox-sql.ts';
 import type { Notifier } from '../postgres/notifier.ts';
@@ -28,6 +28,24 @@ const knownIn = (table: string) => `
   (SELECT known.seq FROM ${table} AS known
     WHERE known.source = given.source AND known.dedup_key = given.dedup_key LIMIT 1)`;
 
+/**
+ * Whether deliveries of tenants are among those given, which are stored only if the endpoints of the tenant have the
+ * version that is given; `first` is the number of their first parameter.
+ */
+const TENANTS = {
+  none: () => ({ given: '', names: '', looked: '', condition: '', results: '' }),
+  some: (first: number) => ({
+    given: `, $${first}::text[], $${first + 1}::bigint[]`,
+    names: ', tenant, version',
+    looked: `,
+        given.tenant IS NOT NULL AND given.version <> coalesce(
+          (SELECT tenants.version FROM webhook_tenants AS tenants WHERE tenants.name = given.tenant), 0) AS has_changed`,
+    condition: ' AND NOT has_changed',
+    results: `
+    UNION ALL SELECT id, 'changed', NULL FROM looked WHERE has_changed`,
+  }),
+} as const;
+
 /** Whether jobs of new deliveries may be stored as claimed: those with an owner are, for `lease`. */
 const JOBS = {
   open: { given: '', columns: '', names: '', values: '', lease: '', returned: '', results: '' },
@@ -54,22 +72,26 @@ const JOBS = {
  * removal is not stored twice. A result row has the result of a delivery, or the target and number of a job
  * stored as claimed.
  */
-const append = (name: string, jobs: (typeof JOBS)[keyof typeof JOBS]) => ({
+const append = (
+  name: string,
+  jobs: (typeof JOBS)[keyof typeof JOBS],
+  tenants: ReturnType<(typeof TENANTS)[keyof typeof TENANTS]> = TENANTS.none(),
+) => ({
   name,
   text: `
     WITH given AS MATERIALIZED (
       SELECT given.*, nextval((SELECT pg_get_serial_sequence('deliveries', 'seq'))::regclass) AS seq
       FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::int[], $7::int[],
-        $8::bigint[], $9::text[], $14::text[], $17::text[], $18::text[]) WITH ORDINALITY
-        AS given (id, source, event, data_pointer, content_type, starts, length, received_at, dedup_key, headers, trace, sender_event, nth)),
+        $8::bigint[], $9::text[], $14::text[], $17::text[], $18::text[]${tenants.given}) WITH ORDINALITY
+        AS given (id, source, event, data_pointer, content_type, starts, length, received_at, dedup_key, headers, trace, sender_event${tenants.names}, nth)),
     looked AS MATERIALIZED (
-      SELECT given.*, ${knownIn('deliveries')} AS known, ${knownIn('remembered_keys')} AS remembered FROM given),
+      SELECT given.*, ${knownIn('deliveries')} AS known, ${knownIn('remembered_keys')} AS remembered${tenants.looked} FROM given),
     stored AS (
       INSERT INTO deliveries (seq, id, source, event, data_pointer, content_type, received_at, dedup_key, headers, trace, sender_event, body)
       OVERRIDING SYSTEM VALUE
       SELECT seq, id, source, event, data_pointer, content_type, received_at, dedup_key, headers, trace, sender_event,
         substring($10::bytea FROM starts FOR length)
-      FROM looked WHERE known IS NULL AND remembered IS NULL
+      FROM looked WHERE known IS NULL AND remembered IS NULL${tenants.condition}
       ORDER BY source, dedup_key, seq
       ON CONFLICT (source, dedup_key) WHERE dedup_key IS NOT NULL DO NOTHING
       RETURNING seq, id, received_at, ${DELIVERY_BYTES} AS bytes),
@@ -92,12 +114,14 @@ const append = (name: string, jobs: (typeof JOBS)[keyof typeof JOBS]) => ({
       WHERE jobs.seq = ANY (ARRAY(SELECT seq FROM dead)) AND jobs.seq = dead.seq AND jobs.status || '' = 'dead'
       RETURNING dead.id),
     resized AS (${resize('+', 'stored')})
-    SELECT id, 'stored', NULL::bigint FROM stored UNION SELECT id, 'revived', NULL FROM revived${jobs.results}`,
+    SELECT id, 'stored', NULL::bigint FROM stored UNION SELECT id, 'revived', NULL FROM revived${jobs.results}${tenants.results}`,
 });
 
 const APPEND = {
   plain: append('append', JOBS.open),
   claiming: append('append-and-claim', JOBS.claimed),
+  published: append('publish', JOBS.open, TENANTS.some(19)),
+  publishedClaiming: append('publish-and-claim', JOBS.claimed, TENANTS.some(21)),
 };
 
 /** A delivery to store, with the jobs to hand over. */
@@ -110,23 +134,41 @@ export interface GivenDelivery {
 export async function appendAll(
   server: Server,
   given: readonly GivenDelivery[],
-): Promise<readonly AppendedAndClaimed[]> {
-  const values = valuesOf(given.map(({ delivery }) => delivery));
-  const rows = await (given.some(({ handOver }) => handOver !== undefined)
-    ? server.write(APPEND.claiming, [...values, ...leasesOf(given)])
-    : server.write(APPEND.plain, values));
-  const results = new Map<string, Appended>();
+): Promise<readonly (AppendedAndClaimed | TenantChangedError)[]> {
+  const deliveries = given.map(({ delivery }) => delivery);
+  const isClaiming = given.some(({ handOver }) => handOver !== undefined);
+  const ofTenants = deliveries.some(({ tenant }) => tenant !== undefined);
+  const values = [
+    ...valuesOf(deliveries),
+    ...(isClaiming ? leasesOf(given) : []),
+    ...(ofTenants ? tenantsOf(deliveries) : []),
+  ];
+  const [plain, claiming] = ofTenants
+    ? [APPEND.published, APPEND.publishedClaiming]
+    : [APPEND.plain, APPEND.claiming];
+  const rows = await server.write(isClaiming ? claiming : plain, values);
+  const results = new Map<string, Appended | 'changed'>();
   const claimed = new Map<string, Map<string, number>>();
   for (const [id, text, job] of rows as readonly (readonly [string, string, number | null])[]) {
-    if (job === null) results.set(id, text as Appended);
+    if (job === null) results.set(id, text as Appended | 'changed');
     else claimed.set(id, (claimed.get(id) ?? new Map()).set(stored(text), job));
   }
   return given.map(({ delivery }) => {
+    const appended = results.get(delivery.id) ?? 'duplicate';
+    if (appended === 'changed') return new TenantChangedError();
     const jobs = [...(claimed.get(delivery.id) ?? [])].map(
       ([target, job]): ClaimedJob => ({ job, target, attempt: 1, crashes: 0, ordered: false, delivery }),
     );
-    return { appended: results.get(delivery.id) ?? 'duplicate', jobs };
+    return { appended, jobs };
   });
+}
+
+/** The tenant of each delivery and the version of its endpoints; null for deliveries without a tenant. */
+function tenantsOf(deliveries: readonly NewDelivery[]): readonly unknown[] {
+  return [
+    deliveries.map(({ tenant }) => tenant?.name ?? null),
+    deliveries.map(({ tenant }) => tenant?.version ?? null),
+  ];
 }
 
 /** The owner and the lease of each job; null for jobs without a handover. */

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { StoreUnavailableError } from '../../core/errors.ts';
+import { TenantChangedError } from '../../inbox/delivery.ts';
 import type { AppendedAndClaimed, Finished, Inbox } from '../../inbox/inbox.ts';
 import type { DatabaseObserver } from '../batch-queue.ts';
 import type { Notifier } from '../postgres/notifier.ts';
@@ -30,7 +31,7 @@ export function postgresInbox(
   notifier: Notifier,
   observer: DatabaseObserver,
 ): Inbox & AsyncDisposable {
-  const appends = writeQueue<GivenDelivery, AppendedAndClaimed>(
+  const appends = writeQueue<GivenDelivery, AppendedAndClaimed | TenantChangedError>(
     (deliveries) => appendAll(server, deliveries),
     {
       concurrency: APPEND_CONCURRENCY,
@@ -72,6 +73,7 @@ export function postgresInbox(
 
   async function append(given: GivenDelivery): Promise<AppendedAndClaimed> {
     const result = await appends.submit(given);
+    if (result instanceof TenantChangedError) throw result;
     const { appended, jobs } = result;
     // Any process with a free slot may claim jobs that are not handed over.
     const isLeft = jobs.length < given.delivery.jobs.length;

@@ -10,6 +10,8 @@ import { checkReplica, connector, onFirst } from '../postgres-pool/connector.ts'
 import { Server } from '../postgres-pool/server.ts';
 import { apiTokens, auditStore } from '../stores/access-stores.ts';
 import { deliveryLog } from '../stores/delivery-log.ts';
+import { sendingStore } from '../stores/sending.ts';
+import { sendingLog } from '../stores/sending-log.ts';
 import { PostgresEventLog, userEventLog } from './event-log.ts';
 import { migrate, pendingMigrations } from './migrate.ts';
 import { Notifier, PROCESSES } from './notifier.ts';
@@ -72,6 +74,7 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
     },
   });
   const sql = postgresSql(server, observer);
+  const texts = postgresSql(server, observer, { escapes: true });
   let rows: AsyncDisposable | undefined;
   let changes: OpenChanges | undefined;
   const inbox = postgresInbox(server, notifier, observer);
@@ -80,7 +83,7 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
     userFeed,
     userEvents: events,
     inbox,
-    deliveries: deliveryLog(postgresSql(server, observer, { escapes: true }), {
+    deliveries: deliveryLog(texts, {
       maxChanges: MAX_CHANGES,
       awaitEarlier: () => awaitEarlierWriters(server),
       onReplayed: () => notifier.notify('work'),
@@ -126,6 +129,12 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
       rows = opened;
       return { stores: serveRelations(opened.stores, users), undeclared, changes: changes?.feed };
     },
+    sending: sendingStore(texts),
+    sendingLog: sendingLog(
+      texts,
+      () => null,
+      () => notifier.notify('work'),
+    ),
     apiTokens: apiTokens(sql),
     async processes() {
       const rows = await server.readAlone({ text: PROCESSES }, []);

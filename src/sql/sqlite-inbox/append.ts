@@ -1,4 +1,10 @@
-import { type ClaimedJob, type NewDelivery, type NewJob, PRIORITY_LEVEL } from '../../inbox/delivery.ts';
+import {
+  type ClaimedJob,
+  type NewDelivery,
+  type NewJob,
+  PRIORITY_LEVEL,
+  TenantChangedError,
+} from '../../inbox/delivery.ts';
 import type { Appended, HandOver } from '../../inbox/inbox.ts';
 import { HEAD_START, isBlocked, storedKey } from '../inbox-sql.ts';
 import { writeStep } from '../sqlite/sql.ts';
@@ -58,7 +64,7 @@ export type AppendSteps = (delivery: NewDelivery, handOver?: HandOver) => readon
 export function appendStepsBy(clock: () => number): AppendSteps {
   return (delivery, handOver) => {
     const { id, source, event, dataPointer, contentType, body, receivedAt, jobs } = delivery;
-    const { headers = null, trace = null, senderEvent = null } = delivery;
+    const { headers = null, trace = null, senderEvent = null, tenant } = delivery;
     const dedupKey = storedKey(delivery.dedupKey);
     const values = [id, source, event, dataPointer, contentType, body, receivedAt, dedupKey, headers, trace];
     // Few deliveries have it, and a missing parameter is NULL.
@@ -83,6 +89,8 @@ export function appendStepsBy(clock: () => number): AppendSteps {
         steps.push({ statement: 'addRuledJobs', values });
       }
     }
+    if (tenant !== undefined)
+      steps.push({ statement: 'requireVersion', values: [tenant.name, tenant.version] });
     if (dedupKey !== null) {
       steps.push({ statement: 'reviveDuplicate', values: [receivedAt, source, dedupKey] });
     }
@@ -133,6 +141,17 @@ export function readAppended(rows: StepRows): Appended {
 
 /** What `requireChange` fails with. */
 export const NOTHING_CHANGED = 'The step before has changed nothing';
+/** What `requireVersion` fails with. */
+export const TENANT_CHANGED = 'The endpoints of the tenant have another version';
+
+/** Rejects with TenantChangedError if a write has failed because of that. */
+export async function orTenantChanged<T>(write: Promise<T>): Promise<T> {
+  try {
+    return await write;
+  } catch (error) {
+    throw String(error).includes(TENANT_CHANGED) ? new TenantChangedError() : error;
+  }
+}
 
 /** Stores deliveries in the commit of a step that allows it. */
 export function conditionalAppends(writes: WriteQueue, appendSteps: AppendSteps): ConditionalAppends {

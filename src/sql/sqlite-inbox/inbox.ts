@@ -13,6 +13,7 @@ import {
   type AppendSteps,
   appendStepsBy,
   conditionalAppends,
+  orTenantChanged,
   readAppended,
   readHandedOver,
 } from './append.ts';
@@ -92,14 +93,17 @@ export function sqliteInbox(
 
   return {
     append(delivery) {
-      return writes.submit(appendSteps(delivery), delivery.dedupKey === null ? alwaysStored : readAppended);
+      const readAnswer = delivery.dedupKey === null ? alwaysStored : readAppended;
+      const written = writes.submit(appendSteps(delivery), readAnswer);
+      return delivery.tenant === undefined ? written : orTenantChanged(written);
     },
 
     appendAndClaim(delivery, handOver) {
-      return writes.submit(appendSteps(delivery, handOver), (rows) => {
+      const written = writes.submit(appendSteps(delivery, handOver), (rows) => {
         const appended = delivery.dedupKey === null ? 'stored' : readAppended(rows);
         return { appended, jobs: appended === 'stored' ? readHandedOver(delivery, handOver, rows) : [] };
       });
+      return delivery.tenant === undefined ? written : orTenantChanged(written);
     },
 
     async claim(target, limit, owner, lease, options = {}) {

@@ -2,7 +2,7 @@ import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
 import { type PruneRule, rememberedFrom } from '../../inbox/inbox.ts';
 import { DELIVERY_BYTES, DELIVERY_OVERHEAD } from '../inbox-sql.ts';
 import { type Programs, prepareStep, type RunStep, type Write } from '../sqlite-writer/batch.ts';
-import { APPENDS, HIGHEST, NOTHING_CHANGED } from './append.ts';
+import { APPENDS, HIGHEST, NOTHING_CHANGED, TENANT_CHANGED } from './append.ts';
 import { PRUNE_ZONE, SIZE, ZONE_OF } from './delivery-zones.ts';
 import { REMOVE_ATTEMPTS } from './settle.ts';
 
@@ -80,11 +80,17 @@ export function inboxPrograms(db: DatabaseSync): Programs {
     return (values) => (continuesNumbers ? runPlain(values) : runAfterPrune(values));
   };
   const changes = db.prepare('SELECT changes() AS n');
+  const versionOf = db.prepare('SELECT version FROM webhook_tenants WHERE name = ?');
   return {
     steps: {
       // Fails the write if the step before it has changed nothing.
       requireChange() {
         if (changes.get()?.n === 0) throw new Error(NOTHING_CHANGED);
+        return [];
+      },
+      // Fails the write unless the endpoints of the tenant have this version.
+      requireVersion([name = null, version]) {
+        if (Number(versionOf.get(name)?.version ?? 0) !== version) throw new Error(TENANT_CHANGED);
         return [];
       },
       appendDelivery: append(APPENDS.appendDelivery),

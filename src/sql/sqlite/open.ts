@@ -11,6 +11,8 @@ import { proveWritable, rewriteWal } from '../sqlite-writer/checkpointer.ts';
 import { openInlineWriter, openThreadWriter, type Writer } from '../sqlite-writer/writer.ts';
 import { apiTokens, auditStore } from '../stores/access-stores.ts';
 import { deliveryLog } from '../stores/delivery-log.ts';
+import { sendingStore } from '../stores/sending.ts';
+import { sendingLog } from '../stores/sending-log.ts';
 import { OpenedFiles, openReadConnection, openWriteConnection, readRow } from './connection.ts';
 import { SqliteEventLog, SqliteUserEventLog } from './event-log.ts';
 import { migrate, openFailure, pendingMigrations, requireAccess } from './migrate.ts';
@@ -79,6 +81,7 @@ export function openSqlite(file: string, options: OpenOptions = {}): Database {
       if (path) files = new OpenedFiles(path);
     }
     const sql = sqliteSql({ reads, writes: writer.queue });
+    const inbox = sqliteInbox(reads, writer, observer);
     const ping = reads.prepare(PING);
     const events = new SqliteUserEventLog(reads, writer.queue);
     const userFeed = resources.use(new UserEventFeed(events, FEED_PAUSE));
@@ -95,7 +98,7 @@ export function openSqlite(file: string, options: OpenOptions = {}): Database {
     return {
       users,
       userFeed,
-      inbox: sqliteInbox(reads, writer, observer),
+      inbox,
       userEvents: events,
       deliveries: deliveryLog(sqliteSql({ reads, writes: writer.queue, reader }), {
         // Concurrent changes share one commit.
@@ -146,6 +149,8 @@ export function openSqlite(file: string, options: OpenOptions = {}): Database {
         });
         return { stores: serveRelations(stores, users), undeclared, changes: changes?.feed };
       },
+      sending: sendingStore(sql),
+      sendingLog: sendingLog(sqliteSql({ reads, writes: writer.queue, reader }), () => Number(inbox.clock())),
       apiTokens: apiTokens(sql),
       audit: auditStore(sql),
       ping() {

@@ -13,7 +13,7 @@ import type {
   JobDetail,
   ReplayedJob,
 } from '../../inbox/operations.ts';
-import { HEAD_START, isBlocked, storedKey, WAITING_TARGETS } from '../inbox-sql.ts';
+import { beyond, HEAD_START, isBlocked, storedKey, WAITING_TARGETS } from '../inbox-sql.ts';
 import { IDS_BETWEEN, SEQ_OF_ID } from '../sqlite-inbox/delivery-zones.ts';
 import { type Dialect, queries, type Row, type Sql, type Step } from './sql.ts';
 
@@ -143,7 +143,7 @@ export const DELIVERY_QUERIES = queries('deliveries', (sql) => {
         dying (target) AS (
           SELECT min(target) FROM jobs WHERE status = 'dead'
           UNION ALL
-          SELECT (SELECT min(jobs.target) FROM jobs WHERE status = 'dead' AND jobs.target > dying.target)
+          SELECT (SELECT min(jobs.target) FROM jobs WHERE status = 'dead' AND jobs.target > ${beyond('dying.target')})
           FROM dying WHERE dying.target IS NOT NULL),
         named AS (SELECT target FROM waiting UNION SELECT target FROM dying),
         counted AS (

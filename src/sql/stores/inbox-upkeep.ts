@@ -2,7 +2,7 @@ import { whenReady } from '../../core/scheduler.ts';
 import { QUARANTINE_CRASHES } from '../../inbox/delivery.ts';
 import { ALERT_CHECKPOINT, ALERT_PREFIX, type Inbox, MAX_COUNTED } from '../../inbox/inbox.ts';
 import { counted, type DatabaseObserver } from '../batch-queue.ts';
-import { openJobs, storedKey, WAITING_TARGETS } from '../inbox-sql.ts';
+import { beyond, isEndpoint, openJobs, storedKey, WAITING_TARGETS } from '../inbox-sql.ts';
 import { type Dialect, type Query, queries, type Sql } from './sql.ts';
 
 /** Maximum number of keys that a step forgets by age, and again by count. */
@@ -25,8 +25,33 @@ const dueTargets = (sql: Dialect, jobs = 'jobs', condition = '') => `
     WHERE jobs.target = wanted.target AND status = 'open' AND NOT blocked AND due_at <= ${sql.timeOr('$2')} ${condition}
     ORDER BY due_at, seq LIMIT 1) IS NOT NULL`;
 
+/**
+ * The next targets with open jobs after `$1` and before `$2`, at most `$3` of them, each with whether it has a job that is
+ * due by `$4`: two index lookups per target.
+ */
+const waitingTargets = (sql: Dialect, jobs = 'jobs', condition = '') => ({
+  long: `
+    WITH RECURSIVE waiting (target, nth) AS (
+      SELECT (SELECT min(target) FROM ${jobs} WHERE status = 'open' AND NOT blocked ${condition} AND target > $1 AND target < $2), 1
+      UNION ALL
+      SELECT (
+        SELECT min(jobs.target) FROM ${jobs}
+        WHERE status = 'open' AND NOT blocked ${condition} AND jobs.target > waiting.target AND jobs.target < $2), nth + 1
+      FROM waiting WHERE waiting.target IS NOT NULL AND nth < CAST($3 AS bigint))
+    SELECT target, (
+      SELECT CASE WHEN due_at <= ${sql.timeOr('$4')} THEN 1 ELSE 0 END FROM ${jobs}
+      WHERE jobs.target = waiting.target AND status = 'open' AND NOT blocked ${condition} ORDER BY due_at, seq LIMIT 1)
+    FROM waiting WHERE target IS NOT NULL`,
+});
+
 export const UPKEEP_QUERIES = queries('inbox', (sql) => ({
   due: dueTargets(sql),
+  waiting: waitingTargets(sql),
+  waitingQuarantined: waitingTargets(
+    sql,
+    sql.either('jobs INDEXED BY jobs_quarantined', 'jobs'),
+    `AND crashes > 0 AND crashes + CASE WHEN owner IS NULL THEN 0 ELSE 1 END >= ${QUARANTINE_CRASHES}`,
+  ),
   dueQuarantined: dueTargets(
     sql,
     sql.either('jobs INDEXED BY jobs_quarantined', 'jobs'),
@@ -59,7 +84,8 @@ export const UPKEEP_QUERIES = queries('inbox', (sql) => ({
     INSERT INTO targets (name, seen_at)
     SELECT name, $1 FROM (
       SELECT name FROM ${sql.rows('$2', { name: 'text' })} AS mine
-      UNION SELECT target FROM waiting WHERE target IS NOT NULL AND target NOT IN (SELECT name FROM targets)) AS either
+      UNION SELECT target FROM waiting
+      WHERE target IS NOT NULL AND NOT (${isEndpoint('target')}) AND target NOT IN (SELECT name FROM targets)) AS either
     ORDER BY name${sql.either('', ' COLLATE "C"')}
     ON CONFLICT (name) DO UPDATE SET seen_at = ${sql.greatest('targets.seen_at', 'excluded.seen_at')}`,
   expireOrphans: `
@@ -99,12 +125,13 @@ export const UPKEEP_QUERIES = queries('inbox', (sql) => ({
       WITH RECURSIVE dying (target) AS (
         SELECT min(target) FROM jobs WHERE status = 'dead'
         UNION ALL
-        SELECT (SELECT min(jobs.target) FROM jobs WHERE status = 'dead' AND jobs.target > dying.target)
+        SELECT (SELECT min(jobs.target) FROM jobs WHERE status = 'dead' AND jobs.target > ${beyond('dying.target')})
         FROM dying WHERE dying.target IS NOT NULL),
       alerted AS (
         SELECT dying.target, coalesce(checkpoints.at, 0) AS since
         FROM dying LEFT JOIN checkpoints ON checkpoints.name = '${ALERT_CHECKPOINT}' || dying.target
-        WHERE dying.target IS NOT NULL AND substr(dying.target, 1, ${ALERT_PREFIX.length}) <> '${ALERT_PREFIX}'),
+        WHERE dying.target IS NOT NULL AND NOT (${isEndpoint('dying.target')})
+          AND substr(dying.target, 1, ${ALERT_PREFIX.length}) <> '${ALERT_PREFIX}'),
       counted AS (
         SELECT target, since, (
           SELECT count(*) FROM (
@@ -120,6 +147,7 @@ export const UPKEEP_QUERIES = queries('inbox', (sql) => ({
 type Upkeep = Pick<
   Inbox,
   | 'due'
+  | 'waiting'
   | 'dueQuarantined'
   | 'idOf'
   | 'renew'
@@ -154,6 +182,19 @@ export function inboxUpkeep({ sql, background, observer, clock, wallClock }: Upk
   return {
     due: dueBy(UPKEEP_QUERIES.due),
     dueQuarantined: dueBy(UPKEEP_QUERIES.dueQuarantined),
+
+    waiting(prefix, { after, limit, quarantined = false, now }) {
+      const query = quarantined ? UPKEEP_QUERIES.waitingQuarantined : UPKEEP_QUERIES.waiting;
+      // The prefix ends in a colon; the semicolon follows it.
+      const end = `${prefix.slice(0, -1)};`;
+      return whenReady(
+        counted(dueTally, () => sql.read(query, after || prefix, end, limit, now ?? clock())),
+        (rows) => ({
+          due: rows.flatMap(([target, isDue]) => (Number(isDue) === 1 ? [String(target)] : [])),
+          last: rows.length < limit ? undefined : String(rows.at(-1)?.[0]),
+        }),
+      );
+    },
 
     idOf: (source, dedupKey) =>
       whenReady(sql.read(idOf, source, storedKey(dedupKey)), ([row]) => row && String(row[0])),

@@ -2,6 +2,8 @@ import { AUDIT_QUERIES, TOKEN_QUERIES } from './access-stores.ts';
 import { DELIVERY_QUERIES } from './delivery-log.ts';
 import { UPKEEP_QUERIES } from './inbox-upkeep.ts';
 import { PRODUCER_QUERIES } from './producers.ts';
+import { SENDING_QUERIES } from './sending.ts';
+import { SENDING_LOG_QUERIES } from './sending-log.ts';
 import type { Query } from './sql.ts';
 import { USER_QUERIES } from './user-queries.ts';
 
@@ -14,6 +16,8 @@ export const SHARED_QUERIES: readonly Query[] = [
   AUDIT_QUERIES,
   DELIVERY_QUERIES,
   PRODUCER_QUERIES,
+  SENDING_QUERIES,
+  SENDING_LOG_QUERIES,
   UPKEEP_QUERIES,
   USER_QUERIES,
 ].flatMap((group) => Object.values(group));

@@ -308,6 +308,51 @@ CREATE TABLE enqueued (
 ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000,
   autovacuum_analyze_scale_factor = 0.05, autovacuum_analyze_threshold = 1000);
 
+-- Webhooks to customers.
+
+-- Customers of the program, made with their first endpoint.
+CREATE TABLE webhook_tenants (
+  seq BIGINT GENERATED ALWAYS AS IDENTITY (MAXVALUE 9007199254740991) PRIMARY KEY,
+  name TEXT COLLATE "C" NOT NULL UNIQUE,
+  description TEXT NOT NULL DEFAULT '',
+  -- Counts the changes of its endpoints. An event is stored together with the jobs of the endpoints of one
+  -- version, and only while the tenant has that version.
+  version BIGINT NOT NULL DEFAULT 0,
+  created_at BIGINT NOT NULL
+);
+
+-- The endpoints of customers. `settings` is a JSON object: url, description, types, channels, filter, rate,
+-- headers, order, transform.
+CREATE TABLE webhook_endpoints (
+  seq BIGINT GENERATED ALWAYS AS IDENTITY (MAXVALUE 9007199254740991) PRIMARY KEY,
+  id TEXT COLLATE "C" NOT NULL UNIQUE,
+  tenant TEXT COLLATE "C" NOT NULL,
+  settings TEXT NOT NULL,
+  -- A JSON array of secrets, the current one first; older ones with the end of their use.
+  secrets TEXT NOT NULL,
+  -- Why the endpoint gets nothing: manual, gone (it answered 410) or failing; null if it is enabled.
+  disabled TEXT,
+  -- The first failed attempt since the last success; null if the last attempt succeeded.
+  failing_since BIGINT,
+  created_at BIGINT NOT NULL,
+  updated_at BIGINT NOT NULL
+);
+
+CREATE INDEX webhook_endpoints_tenant ON webhook_endpoints (tenant, seq);
+
+-- The types of events that customers may get. `settings` is a JSON object: description, schema, example.
+CREATE TABLE webhook_event_types (
+  seq BIGINT GENERATED ALWAYS AS IDENTITY (MAXVALUE 9007199254740991) PRIMARY KEY,
+  name TEXT COLLATE "C" NOT NULL UNIQUE,
+  settings TEXT NOT NULL,
+  created_at BIGINT NOT NULL,
+  updated_at BIGINT NOT NULL
+);
+
+-- The events of a tenant, and the jobs of an endpoint, newest first.
+CREATE INDEX deliveries_tenant ON deliveries (source, seq) WHERE source >= 'tenant:' AND source < 'tenant;';
+CREATE INDEX jobs_endpoint ON jobs (target, seq) WHERE target >= 'endpoint:' AND target < 'endpoint;';
+
 -- Access.
 
 -- Tokens for REST and GraphQL. A token has 256 random bits, so its plain digest cannot be reversed; the token

@@ -321,6 +321,51 @@ CREATE TABLE enqueued (
   dedup_key TEXT
 ) STRICT;
 
+-- Webhooks to customers.
+
+-- Customers of the program, made with their first endpoint.
+CREATE TABLE webhook_tenants (
+  seq INTEGER PRIMARY KEY AUTOINCREMENT,
+  name TEXT NOT NULL UNIQUE,
+  description TEXT NOT NULL DEFAULT '',
+  -- Counts the changes of its endpoints. An event is stored together with the jobs of the endpoints of one
+  -- version, and only while the tenant has that version.
+  version INTEGER NOT NULL DEFAULT 0,
+  created_at INTEGER NOT NULL
+) STRICT;
+
+-- The endpoints of customers. `settings` is a JSON object: url, description, types, channels, filter, rate,
+-- headers, order, transform.
+CREATE TABLE webhook_endpoints (
+  seq INTEGER PRIMARY KEY AUTOINCREMENT,
+  id TEXT NOT NULL UNIQUE,
+  tenant TEXT NOT NULL,
+  settings TEXT NOT NULL,
+  -- A JSON array of secrets, the current one first; older ones with the end of their use.
+  secrets TEXT NOT NULL,
+  -- Why the endpoint gets nothing: manual, gone (it answered 410) or failing; null if it is enabled.
+  disabled TEXT,
+  -- The first failed attempt since the last success; null if the last attempt succeeded.
+  failing_since INTEGER,
+  created_at INTEGER NOT NULL,
+  updated_at INTEGER NOT NULL
+) STRICT;
+
+CREATE INDEX webhook_endpoints_tenant ON webhook_endpoints (tenant, seq);
+
+-- The types of events that customers may get. `settings` is a JSON object: description, schema, example.
+CREATE TABLE webhook_event_types (
+  seq INTEGER PRIMARY KEY AUTOINCREMENT,
+  name TEXT NOT NULL UNIQUE,
+  settings TEXT NOT NULL,
+  created_at INTEGER NOT NULL,
+  updated_at INTEGER NOT NULL
+) STRICT;
+
+-- The events of a tenant, and the jobs of an endpoint, newest first.
+CREATE INDEX deliveries_tenant ON deliveries (source, seq) WHERE source >= 'tenant:' AND source < 'tenant;';
+CREATE INDEX jobs_endpoint ON jobs (target, seq) WHERE target >= 'endpoint:' AND target < 'endpoint;';
+
 -- Access.
 
 -- Tokens for REST and GraphQL. A token has 256 random bits, so its plain digest cannot be reversed; the token

@@ -1,0 +1,83 @@
+import * as v from 'valibot';
+import {
+  countField,
+  type Given,
+  namedOf,
+  readObject,
+  toggleField,
+  type Written,
+  wholeNumberField,
+} from '../config/schema/fields.ts';
+import { isRecord } from '../core/json.ts';
+import type { TransformData } from '../inbox/config.ts';
+import type { DeliveryTransform } from '../inbox/delivery.ts';
+import { checkTransform } from '../inbox/forward/transform.ts';
+import type { SendingLimits } from './endpoint-target.ts';
+
+/** The first segments of the paths of sending at the REST door. */
+export const SENDING_PATHS: readonly string[] = ['events', 'webhooks'];
+/** The scopes of these paths. */
+export const SENDING_SCOPES: readonly string[] = ['events:write', 'webhooks:read', 'webhooks:write'];
+
+const DAY = 86_400_000;
+const TRANSFORMS = 'must be an object of transformations by name';
+
+export const sendingSchema = v.object(
+  {
+    /** Transformations by name, which endpoints choose. */
+    transforms: v.optional(
+      v.custom<Readonly<Record<string, DeliveryTransform | TransformData>>>(isRecord, TRANSFORMS),
+      {},
+    ),
+    /** Whether endpoints may have addresses in private networks. Default: false. */
+    allowPrivate: v.optional(toggleField, false),
+    /** Attempts before an event is given up for an endpoint. Default: 25, over about two and a half days. */
+    attempts: v.optional(countField, 25),
+    /** Timeout of an attempt, in milliseconds. */
+    timeout: v.optional(countField, 15_000),
+    /** The longest wait before the second attempt, in milliseconds; it doubles with each attempt. */
+    backoff: v.optional(countField, 5_000),
+    /** The longest wait between two attempts, in milliseconds. */
+    maxBackoff: v.optional(countField, 8 * 3_600_000),
+    /** Attempts of each process at a time. */
+    concurrency: v.optional(countField, 2_048),
+    concurrencyPerEndpoint: v.optional(countField, 32),
+    concurrencyPerTenant: v.optional(countField, 512),
+    /** Endpoints that have failed for so many days are disabled. */
+    disableAfterDays: v.optional(wholeNumberField(1, 365, 'must be a whole number from 1 to 365 (days)'), 5),
+  },
+  'must be true, or an object',
+);
+
+/** How events are sent to the endpoints of customers; `true` for the defaults. */
+export type SendingConfig = Written<typeof sendingSchema>;
+
+/** The settings of sending. */
+export interface SendingSettings {
+  readonly allowPrivate: boolean;
+  readonly transforms: ReadonlyMap<string, DeliveryTransform | TransformData>;
+  readonly limits: Omit<SendingLimits, 'keptAttempts' | 'maxBodyBytes'>;
+}
+
+/**
+ * Reads `webhook.sending`; undefined if the service sends nothing to customers. Appends one line per problem to
+ * `problems`; with problems the result is incomplete.
+ */
+export function readSending({ value, path }: Given, problems: string[]): SendingSettings | undefined {
+  if (value === undefined || value === false) return undefined;
+  const given = { value: value === true ? {} : value, path };
+  const read = readObject(sendingSchema, given, problems);
+  if (read === undefined) return undefined;
+  const { transforms, allowPrivate, disableAfterDays, ...limits } = read;
+  const named = namedOf({ value: transforms, path: `${path}.transforms` }, 'transformations', problems);
+  for (const { value, path } of named) {
+    if (typeof value === 'function') continue;
+    if (!isRecord(value)) problems.push(`${path} must be a function, or an object like { body: "/data" }`);
+    else checkTransform({ value: { transform: value }, path }, problems);
+  }
+  return {
+    allowPrivate,
+    transforms: new Map(Object.entries(transforms)),
+    limits: { ...limits, disableAfter: disableAfterDays * DAY },
+  };
+}

@@ -1,0 +1,180 @@
+import * as v from 'valibot';
+import type { TransformData } from '../inbox/config.ts';
+import { rateField } from '../inbox/config.ts';
+import type { DeliveryTransform } from '../inbox/delivery.ts';
+import { AttemptError, type Target, UncountedError } from '../inbox/dispatch/target.ts';
+import { forwardTarget, type Poster } from '../inbox/forward/forward.ts';
+import type { Signer } from '../signatures/schemes.ts';
+import { standard } from '../signatures/standard.ts';
+import { EndpointBook } from './endpoint-book.ts';
+import { validSecrets } from './endpoints.ts';
+import { EndpointLanes, endpointOfTarget } from './lanes.ts';
+import type { Disabled, SendingStore, StoredEndpoint } from './store.ts';
+
+/** The name of the target that all endpoints share. */
+const ENDPOINTS_TARGET = 'endpoints';
+
+/** How events are sent. Times are in milliseconds. */
+export interface SendingLimits {
+  /** Attempts before an event is given up for an endpoint. */
+  readonly attempts: number;
+  readonly timeout: number;
+  /** The longest wait before the second attempt; it doubles with each attempt, up to `maxBackoff`. */
+  readonly backoff: number;
+  readonly maxBackoff: number;
+  /** Attempts of this process at a time. */
+  readonly concurrency: number;
+  readonly concurrencyPerEndpoint: number;
+  readonly concurrencyPerTenant: number;
+  /** An endpoint that has failed for so long is disabled. */
+  readonly disableAfter: number;
+  readonly keptAttempts: number;
+  /** Largest body of a transformed event in bytes. */
+  readonly maxBodyBytes: number;
+}
+
+interface EndpointTargetOptions {
+  readonly store: SendingStore;
+  readonly poster: Poster;
+  readonly limits: SendingLimits;
+  /** The transformations of the configuration, by name. */
+  readonly transforms: ReadonlyMap<string, DeliveryTransform | TransformData>;
+  /** Called when an endpoint has to be disabled: it answered 410, or has failed for too long. */
+  onDisable(endpoint: StoredEndpoint, why: Exclude<Disabled, 'manual'>): Promise<void>;
+  onError(error: unknown): void;
+}
+
+/** The target of all endpoints, with what changes of them must tell it. */
+export interface EndpointTarget {
+  readonly target: Target;
+  readonly lanes: EndpointLanes;
+  /** Forgets an endpoint that this process has changed. */
+  forget(id: string): void;
+}
+
+/** Creates the target that sends events to endpoints. */
+export function endpointTarget(options: EndpointTargetOptions): EndpointTarget {
+  const { store, limits, onDisable, onError } = options;
+  const book = new EndpointBook(store, (endpoint) => senderOf(endpoint, options));
+  const lanes = new EndpointLanes({
+    perEndpoint: limits.concurrencyPerEndpoint,
+    perTenant: limits.concurrencyPerTenant,
+    failing: Math.max(1, Math.floor(limits.concurrency / 2)),
+    rateOf: (target) => book.peek(endpointOfTarget(target).id)?.made.rateLimit,
+  });
+  /** Endpoints that are being recorded as failing, or as working again. */
+  const noting = new Set<string>();
+
+  async function note(endpoint: StoredEndpoint, since: number | null): Promise<void> {
+    if ((endpoint.failingSince === null) === (since === null) || noting.has(endpoint.id)) return;
+    noting.add(endpoint.id);
+    try {
+      await store.noteFailing(endpoint.id, since);
+      book.forget(endpoint.id);
+    } catch (error) {
+      onError(error);
+    } finally {
+      noting.delete(endpoint.id);
+    }
+  }
+
+  async function failed(endpoint: StoredEndpoint, status: number): Promise<void> {
+    const now = Date.now();
+    const { failingSince } = endpoint;
+    const isTooLong = failingSince !== null && now - failingSince >= limits.disableAfter;
+    if (status !== 410 && !isTooLong) return note(endpoint, now);
+    try {
+      await onDisable(endpoint, status === 410 ? 'gone' : 'failing');
+    } catch (error) {
+      onError(error);
+    } finally {
+      book.forget(endpoint.id);
+    }
+  }
+
+  const target: Target = {
+    name: ENDPOINTS_TARGET,
+    concurrency: limits.concurrency,
+    timeout: limits.timeout,
+    maxAttempts: limits.attempts,
+    keptAttempts: limits.keptAttempts,
+    backoff: { base: limits.backoff, cap: limits.maxBackoff },
+    group: lanes,
+    async run(job, signal, answered) {
+      const entry = await book.get(endpointOfTarget(job.target).id);
+      if (entry === undefined) throw new AttemptError('the endpoint was removed', 'never');
+      const { endpoint, made } = entry;
+      if (endpoint.disabled !== null)
+        throw new AttemptError(`the endpoint is disabled (${endpoint.disabled})`, 'never');
+      let status = 0;
+      try {
+        await made.run(job, signal, (answer) => {
+          ({ status } = answer);
+          answered(answer);
+        });
+        void note(endpoint, null);
+      } catch (error) {
+        // A stop and a lost lease say nothing about the endpoint.
+        const isOwn =
+          error instanceof UncountedError || (signal.aborted && !(signal.reason instanceof AttemptError));
+        if (!isOwn) void failed(endpoint, status);
+        throw error;
+      }
+    },
+  };
+  return { target, lanes, forget: (id) => book.forget(id) };
+}
+
+/** Sends events to one endpoint, signed with the secrets that are valid when it is read. */
+function senderOf(
+  { id, settings, secrets }: StoredEndpoint,
+  { poster, limits, transforms, onError }: EndpointTargetOptions,
+): Target {
+  const { url, headers, transform: name, rate } = settings;
+  const transform = name === undefined ? undefined : transforms.get(name);
+  const scheme = standard({ headerPrefix: 'webhook', tolerance: 0 });
+  let signer: { readonly sign: Signer; readonly until: number } | undefined;
+  const sign: Signer = (request) => {
+    const now = Date.now();
+    // The previous secrets of a rotation end while the endpoint is kept.
+    if (signer === undefined || signer.until <= now) {
+      const valid = validSecrets(secrets, now);
+      const until = Math.min(...valid.map((each) => each.until ?? Number.POSITIVE_INFINITY));
+      signer = { sign: scheme.signer(valid.map(({ secret }) => secret)), until };
+    }
+    return signer.sign(request);
+  };
+  const target = forwardTarget(
+    {
+      name: id,
+      url: new URL(url),
+      secrets: [],
+      allowPrivate: false,
+      ...(rate !== undefined && { rate: v.parse(rateField, rate) }),
+      ...(transform !== undefined && { transform }),
+    },
+    {
+      concurrency: limits.concurrencyPerEndpoint,
+      timeout: limits.timeout,
+      maxAttempts: limits.attempts,
+      backoff: { base: limits.backoff, cap: limits.maxBackoff },
+    },
+    sign,
+    headers === undefined
+      ? poster
+      : {
+          post: (post) => poster.post({ ...post, headers: { ...headers, ...post.headers } }),
+          [Symbol.dispose]() {},
+        },
+    { maxBodyBytes: limits.maxBodyBytes },
+  );
+  if (name === undefined || transform !== undefined) return target;
+  return {
+    ...target,
+    run() {
+      const error = new AttemptError(`the configuration has no transformation ${name}`);
+      onError(error);
+      throw error;
+    },
+  };
+}

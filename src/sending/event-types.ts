@@ -1,0 +1,132 @@
+import type { ErrorObject, ValidateFunction } from 'ajv';
+import { GenerationalCache } from '../core/generational-cache.ts';
+import { isRecord } from '../core/json.ts';
+import { EVENT_TYPE, MAX_TYPE } from './filters.ts';
+import type { SendingStore, StoredEventType } from './store.ts';
+
+/** Largest schema with its example, in bytes as JSON. */
+const MAX_BYTES = 64 * 1024;
+/** How long a process uses what it knows of an event type, in milliseconds: others may change it. */
+const KEPT_FOR = 1_000;
+/** Size of the schemas that are kept, in bytes. */
+const CACHE = 8 * 1024 * 1024;
+/** Estimated size of a compiled schema for each byte of its JSON. */
+const COMPILED = 20;
+/** Faults of an event that are told. */
+const MAX_FAULTS = 20;
+
+/** One fault of an event's data. */
+interface EventFault {
+  /** A JSON pointer into the data. */
+  readonly pointer: string;
+  readonly detail: string;
+}
+
+/** The data of an event do not have the form that its type asks for. */
+export class EventRefusedError extends Error {
+  override readonly name = 'EventRefusedError';
+  readonly code = 'EVENT_REFUSED';
+  readonly faults: readonly EventFault[];
+
+  constructor(type: string, faults: readonly EventFault[]) {
+    super(`the data of the event do not have the form of ${type}`);
+    this.faults = faults;
+  }
+}
+
+/** A schema that cannot be used. */
+export class SchemaError extends Error {
+  override readonly name = 'SchemaError';
+  readonly code = 'SCHEMA';
+}
+
+type Validator = ValidateFunction<unknown>;
+
+/** Loaded with the first schema. */
+async function compile(schema: unknown): Promise<Validator> {
+  const { Ajv2020 } = await import('ajv/dist/2020.js');
+  const ajv = new Ajv2020({ strict: false, allErrors: false, validateFormats: false, logger: false });
+  try {
+    return ajv.compile(schema as object);
+  } catch (error) {
+    throw new SchemaError(error instanceof Error ? error.message : String(error), { cause: error });
+  }
+}
+
+/** Event types, of which the process keeps the compiled schemas. */
+export class EventTypes {
+  readonly #store: Pick<SendingStore, 'eventType'>;
+  readonly #kept = new GenerationalCache<{ readonly check: Validator | undefined; readonly until: number }>(
+    CACHE,
+  );
+
+  constructor(store: Pick<SendingStore, 'eventType'>) {
+    this.#store = store;
+  }
+
+  /** Checks the data of an event. Rejects with EventRefusedError, and as the store does. */
+  async check(type: string, data: unknown): Promise<void> {
+    const kept = this.#kept.get(type);
+    const known = kept !== undefined && kept.until > performance.now() ? kept : await this.#load(type);
+    if (known.check === undefined || known.check(data)) return;
+    throw new EventRefusedError(type, (known.check.errors ?? []).slice(0, MAX_FAULTS).map(faultOf));
+  }
+
+  /** Forgets a type that this process has changed. */
+  forget(type: string): void {
+    this.#kept.delete(type);
+  }
+
+  async #load(type: string) {
+    const found = await this.#store.eventType(type);
+    const schema = found?.schema;
+    const check = schema === undefined || schema === null ? undefined : await compile(schema);
+    const known = { check, until: performance.now() + KEPT_FOR };
+    const bytes = schema === undefined ? 200 : 2_000 + COMPILED * JSON.stringify(schema).length;
+    this.#kept.delete(type);
+    this.#kept.set(type, known, bytes);
+    return known;
+  }
+}
+
+function faultOf({ instancePath, message = 'is not valid', params }: ErrorObject): EventFault {
+  const more =
+    isRecord(params) && typeof params.additionalProperty === 'string' ? `: ${params.additionalProperty}` : '';
+  return { pointer: instancePath, detail: `${message}${more}` };
+}
+
+/** Reads an event type from a request. Appends one line per problem to `problems`. Rejects with SchemaError. */
+export async function readEventType(
+  name: string,
+  given: unknown,
+  problems: string[],
+): Promise<Pick<StoredEventType, 'name' | 'description' | 'schema' | 'example'> | undefined> {
+  const count = problems.length;
+  if (name.length > MAX_TYPE || !EVENT_TYPE.test(name))
+    problems.push(
+      `an event type takes words of letters, digits, "_" and "-" with dots between, at most ${MAX_TYPE} characters`,
+    );
+  if (!isRecord(given)) {
+    problems.push('the body must be an object with description, schema and example');
+    return undefined;
+  }
+  const { description = '', schema, example, ...others } = given;
+  for (const key of Object.keys(others))
+    problems.push(`${key} is not known; description, schema and example are`);
+  if (typeof description !== 'string' || description.length > 500)
+    problems.push('description must be a text of at most 500 characters');
+  if (schema !== undefined && schema !== null && typeof schema !== 'boolean' && !isRecord(schema))
+    problems.push('schema must be a JSON Schema (2020-12)');
+  if (Buffer.byteLength(JSON.stringify([schema ?? null, example ?? null])) > MAX_BYTES)
+    problems.push(`schema and example must have at most ${MAX_BYTES} bytes`);
+  if (problems.length > count) return undefined;
+  if (schema !== undefined && schema !== null) {
+    const check = await compile(schema);
+    if (example !== undefined && !check(example)) {
+      for (const { pointer, detail } of (check.errors ?? []).map(faultOf))
+        problems.push(`example${pointer} ${detail}`);
+      return undefined;
+    }
+  }
+  return { name, description: String(description), schema, example };
+}

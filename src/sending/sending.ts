@@ -1,0 +1,134 @@
+import type { NewDelivery } from '../inbox/delivery.ts';
+import { DeliveryIds, OWN_SOURCES } from '../inbox/delivery.ts';
+import type { Target } from '../inbox/dispatch/target.ts';
+import { createPoster } from '../inbox/forward/forward.ts';
+import type { Inbox } from '../inbox/inbox.ts';
+import type { TargetTools, Work } from '../inbox/work.ts';
+import type { Metrics } from '../telemetry/metrics.ts';
+import type { SendingSettings } from './config.ts';
+import { type EndpointTarget, endpointTarget } from './endpoint-target.ts';
+import { EventTypes } from './event-types.ts';
+import { type NewEvent, type Published, Publisher, Subscriptions } from './publisher.ts';
+import type { Disabled, SendingLog, SendingStore, StoredEndpoint } from './store.ts';
+
+/** The event by which the program learns that an endpoint was disabled, in the format of Standard Webhooks. */
+const DISABLED_EVENT = 'portico.endpoint_disabled';
+
+/** Idle connections to endpoints that a process keeps. */
+const MAX_IDLE = 512;
+
+interface SendingOptions {
+  readonly store: SendingStore;
+  readonly log: SendingLog;
+  readonly inbox: Inbox;
+  readonly settings: SendingSettings;
+  readonly metrics: Metrics;
+  onError(error: unknown): void;
+  onDisabled(endpoint: StoredEndpoint, why: Disabled): void;
+}
+
+/** Sends events to the endpoints of tenants. One object serves all doors of a process. */
+export class Sending {
+  readonly store: SendingStore;
+  readonly log: SendingLog;
+  readonly settings: SendingSettings;
+  readonly types: EventTypes;
+  readonly subscriptions: Subscriptions;
+  readonly #options: SendingOptions;
+  readonly #publisher: Publisher;
+  readonly #ids = new DeliveryIds();
+  readonly #published: Readonly<Record<'stored' | 'repeat', { increment(): void }>>;
+  /** What runs attempts in this process, if it does. */
+  #work: Pick<Work, 'append' | 'store'> | undefined;
+  #endpoints: EndpointTarget | undefined;
+
+  constructor(options: SendingOptions) {
+    const { store, log, inbox, settings, metrics } = options;
+    this.#options = options;
+    this.store = store;
+    this.log = log;
+    this.settings = settings;
+    this.types = new EventTypes(store);
+    this.subscriptions = new Subscriptions(store);
+    this.#publisher = new Publisher({
+      inbox,
+      subscriptions: this.subscriptions,
+      append: (delivery) => (this.#work ?? inbox).append(delivery),
+    });
+    const published = metrics.counter('sending.events', {
+      description: 'Published events: stored, or a repeat of a request with the same key',
+      tags: ['result'],
+    });
+    this.#published = {
+      stored: published.with('result', 'stored'),
+      repeat: published.with('result', 'repeat'),
+    };
+    const description = 'Endpoints that get no attempts for the moment, because the last ones failed';
+    metrics.gauge('sending.circuits.open', { description }, () => this.#endpoints?.lanes.open ?? 0);
+  }
+
+  /** The target of all endpoints, for the work of a process that runs attempts. */
+  targets({ network, numbers, trace, use }: TargetTools): readonly Target[] {
+    const { store, settings, onError } = this.#options;
+    const { allowPrivate, limits, transforms } = settings;
+    const poster = use(createPoster({ network, allowPrivate, maxIdle: MAX_IDLE }));
+    this.#endpoints = endpointTarget({
+      store,
+      poster,
+      limits: { ...limits, ...numbers },
+      transforms,
+      onDisable: (endpoint, why) => this.#disable(endpoint, why),
+      onError,
+    });
+    return [trace(this.#endpoints.target, {})];
+  }
+
+  /** Has `work` store events from now on, so that attempts start without a claim. */
+  attach(work: Pick<Work, 'append' | 'store'>): void {
+    this.#work = work;
+  }
+
+  /** Publishes an event. Resolves once it is durable. Throws EventRefusedError; rejects as the store does. */
+  async publish(event: NewEvent): Promise<Published> {
+    await this.types.check(event.type, event.data);
+    const published = await this.#publisher.publish(event);
+    this.#published[published.isRepeat ? 'repeat' : 'stored'].increment();
+    return published;
+  }
+
+  /** Forgets an endpoint that this process has changed or removed. */
+  async changed({ tenant, id }: Pick<StoredEndpoint, 'tenant' | 'id'>): Promise<void> {
+    this.#endpoints?.forget(id);
+    // A publication would find out; so it need not try first.
+    await this.subscriptions.load(tenant);
+  }
+
+  /** Disables an endpoint and tells the program about it, once. */
+  async #disable(endpoint: StoredEndpoint, why: Exclude<Disabled, 'manual'>): Promise<void> {
+    const { store, inbox, onDisabled } = this.#options;
+    const { tenant, id, settings, failingSince, updatedAt } = endpoint;
+    const now = Date.now();
+    const data = {
+      tenant,
+      endpoint: id,
+      url: settings.url,
+      reason: why,
+      failingSince: failingSince === null ? null : new Date(failingSince).toISOString(),
+    };
+    const body = { type: DISABLED_EVENT, timestamp: new Date(now).toISOString(), data };
+    const facts = {
+      id: this.#ids.next(now),
+      source: OWN_SOURCES.sending,
+      event: DISABLED_EVENT,
+      dataPointer: '/data',
+      contentType: 'application/json',
+      body: Buffer.from(JSON.stringify(body)),
+      receivedAt: now,
+      // A process that ends between the two commits, and another one, find the same.
+      dedupKey: `${id} ${updatedAt} ${why}`,
+    } satisfies Omit<NewDelivery, 'jobs'>;
+    await (this.#work === undefined ? inbox.append({ ...facts, jobs: [] }) : this.#work.store(facts, body));
+    if (await store.disableEndpoint(tenant, id, why, now)) onDisabled(endpoint, why);
+    await this.changed(endpoint);
+  }
+}

@@ -1,0 +1,191 @@
+import { whenReady } from '../../core/scheduler.ts';
+import type { SendingStore } from '../../sending/store.ts';
+import {
+  type Disabled,
+  MAX_ENDPOINTS,
+  type StoredEndpoint,
+  type StoredEventType,
+  type StoredTenant,
+} from '../../sending/store.ts';
+import { queries, type Row, type Sql, type Step } from './sql.ts';
+
+const ENDPOINT = 'seq, id, tenant, settings, secrets, disabled, failing_since, created_at, updated_at';
+const TENANT = 'seq, name, description, created_at';
+const TYPE = 'seq, name, settings, created_at, updated_at';
+
+/** Gives the tenant of a change another version. */
+const bumped = (condition: string) => `UPDATE webhook_tenants SET version = version + 1 WHERE ${condition}`;
+
+export const SENDING_QUERIES = queries('sending', (sql) => ({
+  // One snapshot of the version and of the endpoints: without any endpoint, a row of the version alone.
+  subscribers: `
+    SELECT coalesce((SELECT version FROM webhook_tenants WHERE name = $1), 0), ${ENDPOINT}
+    FROM (SELECT 1 AS one) AS always LEFT JOIN webhook_endpoints ON tenant = $1 AND disabled IS NULL ORDER BY seq`,
+  endpointsOf: `SELECT ${ENDPOINT} FROM webhook_endpoints WHERE ${sql.isIn('id', '$1', 'text')}`,
+  endpoints: `
+    SELECT ${ENDPOINT} FROM webhook_endpoints WHERE tenant = $1 AND seq > $2 ORDER BY seq LIMIT $3 + 0`,
+  endpoint: `SELECT ${ENDPOINT} FROM webhook_endpoints WHERE id = $2 AND tenant = $1`,
+  // The row of the tenant orders concurrent changes of its endpoints. Versions begin with the time, so that a tenant that
+  // is removed and made again has no version twice.
+  touchTenant: `
+    INSERT INTO webhook_tenants (name, version, created_at) VALUES ($1, $2, $2)
+    ON CONFLICT (name) DO UPDATE SET version = webhook_tenants.version + 1`,
+  createEndpoint: `
+    INSERT INTO webhook_endpoints (id, tenant, settings, secrets, disabled, created_at, updated_at)
+    SELECT CAST($1 AS text), CAST($2 AS text), CAST($3 AS text), CAST($4 AS text), CAST($5 AS text),
+      CAST($6 AS bigint), CAST($6 AS bigint)
+    WHERE (SELECT count(*) FROM webhook_endpoints WHERE tenant = $2) < ${MAX_ENDPOINTS} RETURNING ${ENDPOINT}`,
+  changeEndpoint: `
+    UPDATE webhook_endpoints SET settings = $3, secrets = $4, disabled = $5, failing_since = $6,
+      updated_at = ${sql.greatest('updated_at + 1', 'CAST($7 AS bigint)')}
+    WHERE id = $1 AND updated_at = $2 RETURNING ${ENDPOINT}`,
+  removeEndpoint: 'DELETE FROM webhook_endpoints WHERE id = $2 AND tenant = $1 RETURNING seq',
+  disableEndpoint: `
+    UPDATE webhook_endpoints SET disabled = $3, updated_at = ${sql.greatest('updated_at + 1', 'CAST($4 AS bigint)')}
+    WHERE id = $2 AND tenant = $1 AND disabled IS NULL RETURNING seq`,
+  noteFailing: `
+    UPDATE webhook_endpoints SET failing_since = CAST($2 AS bigint)
+    WHERE id = $1 AND (failing_since IS NULL) <> (CAST($2 AS bigint) IS NULL)`,
+  tenants: `SELECT ${TENANT} FROM webhook_tenants WHERE seq > $1 ORDER BY seq LIMIT $2 + 0`,
+  tenant: `SELECT ${TENANT} FROM webhook_tenants WHERE name = $1`,
+  putTenant: `
+    INSERT INTO webhook_tenants (name, description, version, created_at) VALUES ($1, $2, $3, $3)
+    ON CONFLICT (name) DO UPDATE SET description = excluded.description RETURNING ${TENANT}`,
+  removeEndpoints: 'DELETE FROM webhook_endpoints WHERE tenant = $1',
+  removeTenant: 'DELETE FROM webhook_tenants WHERE name = $1 RETURNING seq',
+  bumpTenant: bumped('name = $1'),
+  eventTypes: `SELECT ${TYPE} FROM webhook_event_types WHERE seq > $1 ORDER BY seq LIMIT $2 + 0`,
+  eventType: `SELECT ${TYPE} FROM webhook_event_types WHERE name = $1`,
+  putEventType: `
+    INSERT INTO webhook_event_types (name, settings, created_at, updated_at) VALUES ($1, $2, $3, $3)
+    ON CONFLICT (name) DO UPDATE SET settings = excluded.settings,
+      updated_at = ${sql.greatest('webhook_event_types.updated_at + 1', 'excluded.updated_at')} RETURNING ${TYPE}`,
+  removeEventType: 'DELETE FROM webhook_event_types WHERE name = $1 RETURNING seq',
+}));
+
+/** Tenants, endpoints and event types of a database. */
+export function sendingStore(sql: Sql): SendingStore {
+  const q = SENDING_QUERIES;
+  const first = <T>(rows: readonly Row[], read: (row: Row) => T): T | undefined => {
+    const [row] = rows;
+    return row && read(row);
+  };
+  const touch = (tenant: string, now: number): Step => [q.touchTenant, tenant, now];
+  return {
+    subscribers: (tenant) =>
+      whenReady(sql.read(q.subscribers, tenant), (rows) => ({
+        version: Number(rows[0]?.[0] ?? 0),
+        endpoints: rows.flatMap(([, ...row]) => (row[0] === null ? [] : [endpointOf(row)])),
+      })),
+    endpointsOf: (ids) => whenReady(sql.read(q.endpointsOf, ids), (rows) => rows.map(endpointOf)),
+    endpoints: (tenant, { after, limit }) =>
+      whenReady(sql.read(q.endpoints, tenant, after, limit), (rows) => rows.map(endpointOf)),
+    endpoint: (tenant, id) => whenReady(sql.read(q.endpoint, tenant, id), (rows) => first(rows, endpointOf)),
+    async createEndpoint({ id, tenant, settings, secrets, disabled, createdAt }) {
+      const [, made = []] = await sql.write(touch(tenant, createdAt), [
+        q.createEndpoint,
+        id,
+        tenant,
+        JSON.stringify(settings),
+        JSON.stringify(secrets),
+        disabled,
+        createdAt,
+      ]);
+      return first(made, endpointOf);
+    },
+    async changeEndpoint({ id, tenant, updatedAt }, { settings, secrets, disabled, failingSince }, now) {
+      const [, changed = []] = await sql.write(
+        [q.bumpTenant, tenant],
+        [
+          q.changeEndpoint,
+          id,
+          updatedAt,
+          JSON.stringify(settings),
+          JSON.stringify(secrets),
+          disabled,
+          failingSince,
+          now,
+        ],
+      );
+      return first(changed, endpointOf);
+    },
+    async removeEndpoint(tenant, id) {
+      const [, removed = []] = await sql.write([q.bumpTenant, tenant], [q.removeEndpoint, tenant, id]);
+      return removed.length > 0;
+    },
+    async disableEndpoint(tenant, id, why, now) {
+      const [, disabled = []] = await sql.write(
+        [q.bumpTenant, tenant],
+        [q.disableEndpoint, tenant, id, why, now],
+      );
+      return disabled.length > 0;
+    },
+    async noteFailing(id, since) {
+      await sql.write([q.noteFailing, id, since]);
+    },
+    tenants: ({ after, limit }) => whenReady(sql.read(q.tenants, after, limit), (rows) => rows.map(tenantOf)),
+    tenant: (name) => whenReady(sql.read(q.tenant, name), (rows) => first(rows, tenantOf)),
+    async putTenant(name, description, now) {
+      const [[row = []] = []] = await sql.write([q.putTenant, name, description, now]);
+      return tenantOf(row);
+    },
+    async removeTenant(name) {
+      const [, , removed = []] = await sql.write(
+        [q.bumpTenant, name],
+        [q.removeEndpoints, name],
+        [q.removeTenant, name],
+      );
+      return removed.length > 0;
+    },
+    eventTypes: ({ after, limit }) =>
+      whenReady(sql.read(q.eventTypes, after, limit), (rows) => rows.map(eventTypeOf)),
+    eventType: (name) => whenReady(sql.read(q.eventType, name), (rows) => first(rows, eventTypeOf)),
+    async putEventType({ name, ...settings }, now) {
+      const [[row = []] = []] = await sql.write([q.putEventType, name, JSON.stringify(settings), now]);
+      return eventTypeOf(row);
+    },
+    async removeEventType(name) {
+      const [removed = []] = await sql.write([q.removeEventType, name]);
+      return removed.length > 0;
+    },
+  };
+}
+
+const timeOf = (value: unknown) => (value === null ? null : Number(value));
+
+function endpointOf(row: Row): StoredEndpoint {
+  const [seq, id, tenant, settings, secrets, disabled, failingSince, createdAt, updatedAt] = row;
+  return {
+    seq: Number(seq),
+    id: String(id),
+    tenant: String(tenant),
+    settings: JSON.parse(String(settings)),
+    secrets: JSON.parse(String(secrets)),
+    disabled: disabled === null ? null : (String(disabled) as Disabled),
+    failingSince: timeOf(failingSince),
+    createdAt: Number(createdAt),
+    updatedAt: Number(updatedAt),
+  };
+}
+
+function tenantOf([seq, name, description, createdAt]: Row): StoredTenant {
+  return {
+    seq: Number(seq),
+    name: String(name),
+    description: String(description),
+    createdAt: Number(createdAt),
+  };
+}
+
+function eventTypeOf([seq, name, settings, createdAt, updatedAt]: Row): StoredEventType {
+  const { description = '', schema, example } = JSON.parse(String(settings));
+  return {
+    seq: Number(seq),
+    name: String(name),
+    description,
+    schema,
+    example,
+    createdAt: Number(createdAt),
+    updatedAt: Number(updatedAt),
+  };
+}

@@ -4,7 +4,7 @@ import { dirname, join, posix } from 'node:path';
 import { test } from 'node:test';
 
 const ROOT = join(import.meta.dirname, '..');
-const ROOMS = ['graphql', 'rest', 'management', 'webhook'];
+const ROOMS = ['graphql', 'rest', 'management', 'webhook', 'portal'];
 const SHARED = [
   'core',
   'http',

@@ -1,7 +1,7 @@
 import type { createListener } from '@portico/transport';
 import { ANONYMOUS, type Audit, AuditLog, type OnRefused } from '../access/audit.ts';
 import { parseBasicAuth } from '../access/basic.ts';
-import { type Door, EXPOSED_AUDIT_DAYS, type Settings } from '../config/options/options.ts';
+import { type DoorName, EXPOSED_AUDIT_DAYS, type Settings } from '../config/options/options.ts';
 import { isExposed } from '../management/guard.ts';
 import type { Database } from '../sql/database.ts';
 import type { Loggers } from '../telemetry/loggers.ts';
@@ -42,7 +42,7 @@ const TYPES: Readonly<Record<number, string>> = {
   429: 'LIMIT_REACHED',
 };
 
-export function auditRefusals(audit: Audit, door: Door): OnRefused {
+export function auditRefusals(audit: Audit, door: DoorName): OnRefused {
   return ({ id, client, method, target, headers, status, code, caller }) => {
     // The query may hold secrets.
     const [path = ''] = target.split('?', 1);
@@ -58,7 +58,7 @@ export function auditRefusals(audit: Audit, door: Door): OnRefused {
 /** Records the client certificates that a door refuses. */
 export function auditCertificates(
   audit: Audit | undefined,
-  door: Door,
+  door: DoorName,
 ): Parameters<typeof createListener>[0]['onRefusedCertificate'] {
   if (audit === undefined) return undefined;
   return ({ client, code }) => {

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { monitorEventLoopDelay, performance } from 'node:perf_hooks';
 import { HttpProblem } from '@portico/transport';
-import { type Door, settingsOf } from '../config/options/options.ts';
+import { type DoorName, settingsOf } from '../config/options/options.ts';
 import { socketPathOf } from '../core/addresses.ts';
 import { describeError } from '../core/errors.ts';
 import { valueAt } from '../core/json.ts';
@@ -122,7 +122,7 @@ function consoleDoors(context: AppContext): readonly ConsoleDoor[] {
 }
 
 /** The base URL of a door on this machine, or its Unix socket; undefined before it listens. */
-function urlOf({ doors, config }: AppContext, door: Door): string | undefined {
+function urlOf({ doors, config }: AppContext, door: DoorName): string | undefined {
   const address = doors.get(door)?.app.server.address();
   if (address === null || address === undefined) return undefined;
   if (typeof address === 'string') return `unix:${address}`;
@@ -145,7 +145,7 @@ function receiverOf(context: AppContext, path: string): Receiver | undefined {
 }
 
 /** The address of the console, derived from those of the doors; undefined if it is not served. */
-export function consoleAddress(addresses: ReadonlyMap<Door, string>, config: Config): string | undefined {
+export function consoleAddress(addresses: ReadonlyMap<DoorName, string>, config: Config): string | undefined {
   const { settings } = config;
   const exclude = settings['management.exclude'];
   const rules = { include: includeList(config), exclude, access: accessOf(settings) };
@@ -435,16 +435,17 @@ function wrong(message: string): HttpProblem {
 }
 
 export function doorAddresses(
-  urls: Readonly<Partial<Record<Door, string>>>,
+  urls: Readonly<Partial<Record<DoorName, string>>>,
   { settings }: Config,
-): ReadonlyMap<Door, string> {
-  const paths: Readonly<Record<Door, string>> = {
+): ReadonlyMap<DoorName, string> {
+  const paths: Readonly<Record<DoorName, string>> = {
     graphql: settings['graphql.path'],
     rest: '/users',
     management: settings['management.basePath'],
     webhook: '/webhook',
+    portal: '/',
   };
-  const doors = Object.entries(urls) as [Door, string][];
+  const doors = Object.entries(urls) as [DoorName, string][];
   // curl would read a path after a socket's path as part of it.
   return new Map(
     doors.map(([door, url]) => [door, socketPathOf(url) === undefined ? url + paths[door] : url]),

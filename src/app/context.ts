@@ -3,13 +3,15 @@ import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import type { Audit } from '../access/audit.ts';
 import type { AccessPolicy } from '../access/policy.ts';
-import type { Door } from '../config/options/options.ts';
+import type { Door, DoorName } from '../config/options/options.ts';
 import type { KnownSecrets } from '../core/redaction.ts';
 import type { DoorApi } from '../http/openapi.ts';
 import type { ListedRoute } from '../http/routes.ts';
 import type { Events } from '../inbox/events.ts';
+import type { PortalLinks } from '../portal/links.ts';
 import type { RelationFeed } from '../relations/events.ts';
 import type { RowStores } from '../relations/rows/rows.ts';
+import type { SendingApi } from '../sending/api.ts';
 import type { Sending } from '../sending/sending.ts';
 import type { ScheduledBackups } from '../sql/backup/scheduled.ts';
 import type { Database } from '../sql/database.ts';
@@ -27,6 +29,13 @@ export interface OpenDoor extends Listener {
   readonly stats: RequestStats;
   /** Builds the door with all of its plugins. Rejects with the error that prevents it. */
   build(): Promise<void>;
+}
+
+/** What sends events to the endpoints of customers. */
+export interface OpenSending {
+  readonly sending: Sending;
+  readonly api: SendingApi;
+  readonly links: PortalLinks;
 }
 
 /** API descriptions of the doors, for the management door; loaded on request. */
@@ -61,7 +70,7 @@ export interface AppContext {
   /** The changes of the relations that record them; undefined if none does. */
   readonly relationFeed: RelationFeed | undefined;
   /** Sends events to the endpoints of customers; undefined if the configuration does not. */
-  readonly sending: Sending | undefined;
+  readonly sending: OpenSending | undefined;
   /** Records refusals and actions; undefined if the service keeps no audit log. */
   readonly audit: Audit | undefined;
   /** Records spans; undefined if no SDK is registered. */
@@ -74,9 +83,9 @@ export interface AppContext {
    * Adds a listener for a door on its configured port; returns its Fastify instance. The door gets its own
    * budget for bodies unless one is given.
    */
-  listener(door: Door, errors: ErrorFormat, bodyBudget?: BodyBudget): FastifyInstance;
+  listener(door: DoorName, errors: ErrorFormat, bodyBudget?: BodyBudget): FastifyInstance;
   /** The doors that have a listener so far. */
-  readonly doors: ReadonlyMap<Door, OpenDoor>;
+  readonly doors: ReadonlyMap<DoorName, OpenDoor>;
   /** Requests the same stop as a signal. */
   requestStop(): void;
   /** Disposes of a resource once all doors are closed; returns it. */

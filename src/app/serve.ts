@@ -1,7 +1,7 @@
 import { networkInterfaces } from 'node:os';
 import { readApiTokens } from '../access/open-policy.ts';
 import { knownScopes } from '../config/options/access.ts';
-import { type Door, settingsOf } from '../config/options/options.ts';
+import { type DoorName, settingsOf } from '../config/options/options.ts';
 import { socketPathOf } from '../core/addresses.ts';
 import { describeError } from '../core/errors.ts';
 import { readPackageInfo } from '../core/package-root.ts';
@@ -190,17 +190,18 @@ const checkModule: ModuleCheck = (code, name, resolve, problems, options) => {
   readApiTokens(code.apiTokens, { path: `${name}: api.tokens`, resolve, scopes }, problems);
 };
 
-type Urls = Readonly<Partial<Record<Door, string>>>;
+type Urls = Readonly<Partial<Record<DoorName, string>>>;
 
-const TITLES: Readonly<Record<Door, string>> = {
+const TITLES: Readonly<Record<DoorName, string>> = {
   graphql: 'GraphQL',
   rest: 'REST',
   management: 'Management',
   webhook: 'Webhook',
+  portal: 'Portal',
 };
 
 /** A command that shows the service at work, for the first door that answers without credentials. */
-export function commandToTry(addresses: ReadonlyMap<Door, string>): string {
+export function commandToTry(addresses: ReadonlyMap<DoorName, string>): string {
   const overTcp = [...addresses].filter(([, address]) => !isSocket(address));
   const { rest, graphql, webhook, management } = Object.fromEntries(overTcp) as Urls;
   if (rest !== undefined) return `curl ${rest}`;
@@ -208,7 +209,7 @@ export function commandToTry(addresses: ReadonlyMap<Door, string>): string {
   if (management !== undefined) return `curl ${new URL('/livez', management)}`;
   if (webhook !== undefined) return `curl -d '{"event":"new_commit","data":{}}' ${webhook}`;
   const [[door, address] = ['rest', '']] = addresses;
-  return `curl --unix-socket ${socketPathOf(address)} http://localhost${SOCKET_PATHS[door as Door]}`;
+  return `curl --unix-socket ${socketPathOf(address)} http://localhost${SOCKET_PATHS[door as DoorName]}`;
 }
 
 function isSocket(address: string): boolean {
@@ -216,11 +217,12 @@ function isSocket(address: string): boolean {
 }
 
 /** For each door, a path that answers without credentials. */
-const SOCKET_PATHS: Readonly<Record<Door, string>> = {
+const SOCKET_PATHS: Readonly<Record<DoorName, string>> = {
   graphql: '/',
   rest: '/users',
   management: '/livez',
   webhook: '/',
+  portal: '/',
 };
 
 /** Appearance of the banner. */
@@ -238,7 +240,7 @@ interface BannerLook {
 export function banner(
   version: string,
   startedIn: number,
-  listening: ReadonlyMap<Door, string>,
+  listening: ReadonlyMap<DoorName, string>,
   { paint = plainly, network, console, closed }: BannerLook = {},
 ): string {
   const addresses = new Map([...listening].map(([door, address]) => [door, openable(address)]));

@@ -7,7 +7,7 @@ import type { DestinationStream, Logger } from 'pino';
 import { isAudited } from '../access/audit.ts';
 import { trustProxy } from '../config/options/doors.ts';
 import { intervalOf } from '../config/options/management.ts';
-import { type Door, optionOf, type Settings } from '../config/options/options.ts';
+import { type Door, type DoorName, optionOf, type Settings } from '../config/options/options.ts';
 import { KnownSecrets } from '../core/redaction.ts';
 import { listRoutes } from '../http/routes.ts';
 import { createEvents } from '../inbox/events.ts';
@@ -29,7 +29,7 @@ import { asksForCredentials, configuredSecrets, warnOfExposedFiles } from './doo
 import { addSetup } from './door-setup.ts';
 import { dataFolder, openApi, openGraphqlDoor, openManagementDoor, openRestDoor } from './doors.ts';
 import { type Config, withTables } from './load-config.ts';
-import { openSending, openWebhookDoor } from './webhook-door.ts';
+import { openPortal, openSending, openWebhookDoor } from './webhook-door.ts';
 
 /** Time that running requests and handlers have after a stop began, in milliseconds. */
 const STOP_DEADLINE = 8_000;
@@ -46,7 +46,7 @@ export interface Service extends AsyncDisposable {
    * The Fastify instance of each open door. Hooks and routes added before `listen` apply to every request; a
    * door with a hook that sees requests sends each of them through Fastify, without the fast path.
    */
-  readonly doors: Readonly<Partial<Record<Door, FastifyInstance>>>;
+  readonly doors: Readonly<Partial<Record<DoorName, FastifyInstance>>>;
   readonly log: Logger;
   /** All meters; a program that embeds the service may add its own. */
   readonly metrics: Metrics;
@@ -55,7 +55,7 @@ export interface Service extends AsyncDisposable {
   /** Aborted when the management door receives a shutdown request; the caller then stops the service. */
   readonly stopRequested: AbortSignal;
   /** Opens all doors or none; resolves to their base URLs. Fails with ListenError. */
-  listen(): Promise<Readonly<Partial<Record<Door, string>>>>;
+  listen(): Promise<Readonly<Partial<Record<DoorName, string>>>>;
   /** The requests and jobs that a stop waits for; empty until it closes the doors. */
   unfinished(): Unfinished;
   /** Records the crash of running handlers. The caller listens for uncaught errors and ends the process. */
@@ -139,7 +139,10 @@ export async function createService(given: Config, { logStream }: ServiceOptions
   const certificate = await certificateOf(settings, loggers);
   if (certificate !== undefined) opening.use(certificate);
   const replyBudget = new ReplyBudget(settings['limits.http.maxUnreadBytes']);
-  const doors = new Map<Door, OpenDoor>();
+  const doors = new Map<DoorName, OpenDoor>();
+  /** The address of the portal on this machine, once it listens. */
+  let portalUrl: string | undefined;
+  const sending = openSending(config, database, { metrics, loggers, portalUrl: () => portalUrl });
   const context: AppContext = {
     config,
     secrets,
@@ -156,7 +159,7 @@ export async function createService(given: Config, { logStream }: ServiceOptions
     openedDatabase: () => database,
     relations: relations?.stores ?? new Map(),
     relationFeed: relations?.changes,
-    sending: openSending(config, database, { metrics, loggers }),
+    sending,
     audit,
     tracing,
     backups,
@@ -164,8 +167,12 @@ export async function createService(given: Config, { logStream }: ServiceOptions
     onStop: (resource) => opening.use(resource),
     requestStop: () => stopRequest.abort(),
     listener(door, errors, bodyBudget) {
-      const portHint = `--${door}-port or ${optionOf(`${door}.port`).env}`;
-      const { host, [`${door}.port` as const]: port } = settings;
+      const { host } = settings;
+      const isPortal = door === 'portal';
+      const portHint = isPortal
+        ? 'webhook.sending.portal.port'
+        : `--${door}-port or ${optionOf(`${door}.port`).env}`;
+      const port = isPortal ? (config.code.sending?.portal?.port ?? 0) : settings[`${door}.port`];
       const created = opening.use(
         createListener({
           door,
@@ -185,7 +192,7 @@ export async function createService(given: Config, { logStream }: ServiceOptions
           onRefusedCertificate: auditCertificates(audit, door),
           tracing: tracing?.requests(door),
           trustProxy: trusted,
-          hosts: anyHost(door, config) ? undefined : settings['http.hosts'],
+          hosts: isPortal || anyHost(door, config) ? undefined : settings['http.hosts'],
         }),
       );
       const stats = new RequestStats(door, metrics, requestTail);
@@ -203,10 +210,13 @@ export async function createService(given: Config, { logStream }: ServiceOptions
         }, isAudited);
       }
       created.watchHooks();
-      const setup = config.code.setups[door];
+      const setup = isPortal ? undefined : config.code.setups[door];
       const basePath = settings['management.basePath'];
       const ownPath = door === 'management' && basePath !== '/' ? basePath : undefined;
-      const explain = setup && addSetup(app, { door, setup, file: config.file, secrets, ownPath, routes });
+      const explain =
+        isPortal || setup === undefined
+          ? undefined
+          : addSetup(app, { door, setup, file: config.file, secrets, ownPath, routes });
       doors.set(door, {
         ...created,
         routes,
@@ -224,6 +234,7 @@ export async function createService(given: Config, { logStream }: ServiceOptions
   if (isOpen('graphql')) openGraphqlDoor(context);
   if (isOpen('rest')) openRestDoor(context);
   const webhookWork = isOpen('webhook') ? openWebhookDoor(context) : undefined;
+  if (sending !== undefined && config.code.sending?.portal !== undefined) openPortal(context, sending);
   if (isOpen('management')) openManagementDoor(context, webhookWork?.secrets);
 
   const exported = openTelemetry && telemetry?.exportMeters(openTelemetry, metrics);
@@ -263,7 +274,7 @@ export async function createService(given: Config, { logStream }: ServiceOptions
   /** Attempts something with all doors, waits for every attempt, and closes them all if one fails. */
   async function ofEach<T>(
     attempt: (door: OpenDoor) => Promise<T>,
-  ): Promise<readonly (readonly [Door, T])[]> {
+  ): Promise<readonly (readonly [DoorName, T])[]> {
     const attempts = await Promise.allSettled(
       [...doors].map(async ([name, door]) => [name, await attempt(door)] as const),
     );
@@ -285,6 +296,7 @@ export async function createService(given: Config, { logStream }: ServiceOptions
       // Builds all doors before any listens: a setup may take long, or fail.
       await Promise.all([ofEach(({ build }) => build()), database && firstCommit(database)]);
       const urls = await ofEach(({ listen }) => listen());
+      portalUrl = Object.fromEntries(urls).portal;
       await webhookWork?.start();
       backups?.start();
       readiness.accept();
@@ -369,7 +381,7 @@ const seconds = (milliseconds: number): number => Math.round(milliseconds / 100)
 
 /** The work that a stop waits for: the number of requests by door, and of running jobs by target. */
 interface Unfinished {
-  readonly requests: ReadonlyMap<Door, number>;
+  readonly requests: ReadonlyMap<DoorName, number>;
   readonly jobs: ReadonlyMap<string, number>;
 }
 

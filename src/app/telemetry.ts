@@ -1,5 +1,5 @@
 import type { RequestTracing } from '@portico/transport';
-import type { Door } from '../config/options/options.ts';
+import type { DoorName } from '../config/options/options.ts';
 import { storedTrace, traceOfHeaders } from '../core/trace.ts';
 import { attemptSpans, type TraceTarget } from '../inbox/dispatch/attempt.ts';
 import { type Database, databaseAt } from '../sql/database.ts';
@@ -15,7 +15,7 @@ import {
 
 /** Records the service's spans if a tracing SDK is registered. */
 interface Tracing {
-  requests(door: Door): RequestTracing;
+  requests(door: DoorName): RequestTracing;
   database(database: Database, url: string): Database;
   readonly traceTarget: TraceTarget;
   readonly traceOf: typeof traceOfHeaders;

@@ -1,4 +1,4 @@
-import { BodyBudget, unroutedHandler } from '@portico/transport';
+import { BodyBudget, HttpProblem, unroutedHandler } from '@portico/transport';
 import { ConfigError } from '../config/load.ts';
 import { settingsOf } from '../config/options/options.ts';
 import { liveSecrets } from '../config/secrets.ts';
@@ -8,11 +8,14 @@ import { withContractHandlers } from '../inbox/event-names.ts';
 import { isolationProblems, withIsolation } from '../inbox/isolate/isolated.ts';
 import type { ReplayPlan } from '../inbox/operations.ts';
 import { createReplayPlan, createWork, type Work } from '../inbox/work.ts';
+import { linkTimeOf, PortalLinks } from '../portal/links.ts';
+import { portal, portalErrors } from '../portal/portal.ts';
+import { SendingApi } from '../sending/api.ts';
 import { Sending } from '../sending/sending.ts';
 import type { Database } from '../sql/database.ts';
 import { RECEIVER_PATH, receiver, webhookErrors } from '../webhook/receiver.ts';
 import { readWebhookSettings } from '../webhook/webhook.ts';
-import type { AppContext } from './context.ts';
+import type { AppContext, OpenSending } from './context.ts';
 import type { Config } from './load-config.ts';
 
 type WebhookSettings = ReturnType<typeof readWebhookSettings>;
@@ -60,9 +63,9 @@ export function openWebhookDoor({
     events,
     metrics,
     traceTarget: tracing?.traceTarget,
-    further: sending && ((tools) => sending.targets(tools)),
+    further: sending && ((tools) => sending.sending.targets(tools)),
   });
-  sending?.attach(work);
+  sending?.sending.attach(work);
   const description =
     'Share of the processor time that handling may use; below 1 while acknowledging needs it';
   metrics.gauge('webhook.handling.share', { description }, () => work.share());
@@ -100,17 +103,22 @@ export function openWebhookDoor({
   return { ...work, secrets: () => secret.current };
 }
 
-/** What sends events to the endpoints of customers; undefined if the configuration does not. */
+interface SendingParts extends Pick<AppContext, 'metrics' | 'loggers'> {
+  /** The address of the portal on this machine; undefined before it listens. */
+  portalUrl(): string | undefined;
+}
+
+/** Sends events to the endpoints of customers; undefined if the configuration does not. */
 export function openSending(
   { code }: Config,
   database: Database | undefined,
-  { metrics, loggers }: Pick<AppContext, 'metrics' | 'loggers'>,
-): Sending | undefined {
+  { metrics, loggers, portalUrl }: SendingParts,
+): OpenSending | undefined {
   const { sending: settings } = code;
   if (settings === undefined || database === undefined) return undefined;
   const log = loggers.child('sending');
-  const { sending: store, sendingLog, inbox } = database;
-  return new Sending({
+  const { sending: store, sendingLog, inbox, users } = database;
+  const sending = new Sending({
     store,
     log: sendingLog,
     inbox,
@@ -119,6 +127,23 @@ export function openSending(
     onError: (error) => log.error({ err: error }, 'endpoint not updated'),
     onDisabled: ({ tenant, id }, reason) => log.warn({ tenant, endpoint: id, reason }, 'endpoint disabled'),
   });
+  const links = new PortalLinks(() => users.lists.cursorKey());
+  const linkOf = async (tenant: string, body: unknown) => {
+    const time = linkTimeOf(body);
+    if (typeof time === 'string') throw new HttpProblem(400, 'INVALID_ENDPOINT', time);
+    const expiresAt = Date.now() + time;
+    const token = await links.create({ tenant, expiresAt });
+    const base = (settings.portal?.url ?? portalUrl() ?? '').replace(/\/$/, '');
+    // Browsers send no fragment, so no log of a server has the token.
+    return { url: `${base}/#${token}`, token, expiresAt: new Date(expiresAt).toISOString() };
+  };
+  return { sending, links, api: new SendingApi(sending, settings.portal && linkOf) };
+}
+
+/** Opens the page for customers on its port. */
+export function openPortal({ listener, config }: AppContext, { api, links }: OpenSending): void {
+  const { title = 'Webhooks', origins = [] } = config.code.sending?.portal ?? {};
+  listener('portal', portalErrors).register(portal, { api, links, title, origins });
 }
 
 /** The jobs that a stored delivery would get now. */

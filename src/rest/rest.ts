@@ -10,7 +10,6 @@ import { hasRules, type Relation, USERS } from '../relations/relation.ts';
 import type { RowStore, RowStores } from '../relations/rows/rows.ts';
 import type { DatabaseUserStore } from '../relations/user-stores.ts';
 import { SENDING_PATHS } from '../sending/config.ts';
-import type { Sending } from '../sending/sending.ts';
 import { importPlaces } from './bulk.ts';
 import { changeStreams, userChanges } from './change-feed.ts';
 import {
@@ -22,6 +21,7 @@ import {
   NO_ROUTE,
   restErrorsWith,
 } from './messages.ts';
+import type { ServedSending } from './sending.ts';
 import { userEndpoints } from './users.ts';
 
 /** The options of the REST door. */
@@ -47,7 +47,7 @@ export interface RestOptions {
   /** The changes of relations; without it they offer no event stream. */
   readonly relationFeed?: RelationFeed | undefined;
   /** What sends events to the endpoints of customers; without it the door has no paths for them. */
-  readonly sending?: Sending | undefined;
+  readonly sending?: ServedSending | undefined;
   /** Maximum concurrent event streams; default 1,000. */
   readonly maxStreams?: number;
   /** Access policy or its options: which operations need credentials; default none. */

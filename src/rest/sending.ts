@@ -13,7 +13,7 @@ import { type Guards, guarded } from '../access/guarded.ts';
 import { isRecord } from '../core/json.ts';
 import { traceOfHeaders } from '../core/trace.ts';
 import { parseIsoTime, TenantChangedError } from '../inbox/delivery.ts';
-import { SendingApi } from '../sending/api.ts';
+import type { SendingApi } from '../sending/api.ts';
 import { TENANT } from '../sending/endpoints.ts';
 import { EventRefusedError } from '../sending/event-types.ts';
 import { EVENT_TYPE, MAX_TYPE } from '../sending/filters.ts';
@@ -34,14 +34,23 @@ const API_LIMIT = 256 * 1024;
 const MEMBERS = ['tenant', 'type', 'data', 'channels', 'runAt', 'key'];
 const KEY = /^[\x21-\x7e]{1,255}$/;
 
+/** What sends events to the endpoints of customers, with its API. */
+export interface ServedSending {
+  readonly sending: Sending;
+  readonly api: SendingApi;
+}
+
 interface Fault {
   readonly pointer: string;
   readonly detail: string;
 }
 
 /** Adds the paths that publish events, and those of tenants, endpoints and event types. */
-export function addSendingRoutes(app: FastifyInstance, sending: Sending, guards: Guards): void {
-  const api = new SendingApi(sending, 'all');
+export function addSendingRoutes(
+  app: FastifyInstance,
+  { sending, api }: ServedSending,
+  guards: Guards,
+): void {
   const publishing: Endpoint = guarded(
     {
       bodyLimit: BODY_LIMIT,

@@ -43,9 +43,6 @@ interface Route {
   readonly handle: Handle;
 }
 
-/** What a caller may reach: everything, or the endpoints and events of one tenant. */
-type Reach = 'all' | { readonly tenant: string };
-
 function problem(
   status: number,
   code: ErrorCode,
@@ -66,56 +63,52 @@ function reply(value: unknown, status = 200, headers?: Reply['headers']): Reply 
 
 const NOTHING: Reply = { status: 204, type: '', body: '' };
 
+/** Makes a link to the portal for a tenant from the body of a request. Throws HttpProblem. */
+type LinkOf = (tenant: string, body: unknown) => MaybePromise<object>;
+
 /**
- * The endpoints under `/webhooks`: tenants, their endpoints and events, and event types; for one tenant alone those of
- * the tenant. Who may use them is decided before.
+ * The endpoints under `/webhooks`: tenants, their endpoints and events, and event types. The caller decides first which
+ * paths a request may reach.
  */
 export class SendingApi {
   readonly #sending: Sending;
   readonly #routes: readonly Route[];
+  readonly #linkOf: LinkOf | undefined;
 
-  constructor(sending: Sending, reach: Reach) {
+  /** `linkOf` makes a link to the portal for a tenant; without it there are none. */
+  constructor(sending: Sending, linkOf?: LinkOf) {
     this.#sending = sending;
-    const own = reach === 'all' ? undefined : reach.tenant;
-    const base = own === undefined ? 'tenants/:tenant/' : '';
+    this.#linkOf = linkOf;
+    const endpoint = 'tenants/:tenant/endpoints/:endpoint';
     const route = (line: string, handle: Handle): Route => {
       const [method = '', path = ''] = line.split(' ');
-      const segments = path.split('/').filter((segment) => segment !== '');
-      return {
-        method,
-        segments,
-        handle: (ctx, params) =>
-          handle.call(this, ctx, own === undefined ? params : { ...params, tenant: own }),
-      };
+      return { method, segments: path.split('/'), handle: (ctx, params) => handle.call(this, ctx, params) };
     };
     this.#routes = [
       route('GET event-types', this.#listTypes),
       route('GET event-types/:type', this.#showType),
-      ...(own === undefined
-        ? [
-            route('PUT event-types/:type', this.#putType),
-            route('DELETE event-types/:type', this.#removeType),
-            route('GET tenants', this.#listTenants),
-            route('GET tenants/:tenant', this.#showTenant),
-            route('PUT tenants/:tenant', this.#putTenant),
-            route('DELETE tenants/:tenant', this.#removeTenant),
-          ]
-        : []),
-      route(`GET ${base}endpoints`, this.#listEndpoints),
-      route(`POST ${base}endpoints`, this.#createEndpoint),
-      route(`GET ${base}endpoints/:endpoint`, this.#showEndpoint),
-      route(`PATCH ${base}endpoints/:endpoint`, this.#changeEndpoint),
-      route(`DELETE ${base}endpoints/:endpoint`, this.#removeEndpoint),
-      route(`GET ${base}endpoints/:endpoint/stats`, this.#stats),
-      route(`POST ${base}endpoints/:endpoint/secret`, this.#rotate),
-      route(`POST ${base}endpoints/:endpoint/secret/show`, this.#showSecrets),
-      route(`POST ${base}endpoints/:endpoint/test`, this.#test),
-      route(`POST ${base}endpoints/:endpoint/replay`, this.#replay),
-      route(`GET ${base}endpoints/:endpoint/events`, this.#listSent),
-      route(`GET ${base}endpoints/:endpoint/events/:event/attempts`, this.#listAttempts),
-      route(`POST ${base}endpoints/:endpoint/events/:event/resend`, this.#resend),
-      route(`GET ${base}events`, this.#listEvents),
-      route(`GET ${base}events/:event`, this.#showEvent),
+      route('PUT event-types/:type', this.#putType),
+      route('DELETE event-types/:type', this.#removeType),
+      route('GET tenants', this.#listTenants),
+      route('GET tenants/:tenant', this.#showTenant),
+      route('PUT tenants/:tenant', this.#putTenant),
+      route('DELETE tenants/:tenant', this.#removeTenant),
+      route('POST tenants/:tenant/portal', this.#link),
+      route('GET tenants/:tenant/endpoints', this.#listEndpoints),
+      route('POST tenants/:tenant/endpoints', this.#createEndpoint),
+      route(`GET ${endpoint}`, this.#showEndpoint),
+      route(`PATCH ${endpoint}`, this.#changeEndpoint),
+      route(`DELETE ${endpoint}`, this.#removeEndpoint),
+      route(`GET ${endpoint}/stats`, this.#stats),
+      route(`POST ${endpoint}/secret`, this.#rotate),
+      route(`POST ${endpoint}/secret/show`, this.#showSecrets),
+      route(`POST ${endpoint}/test`, this.#test),
+      route(`POST ${endpoint}/replay`, this.#replay),
+      route(`GET ${endpoint}/events`, this.#listSent),
+      route(`GET ${endpoint}/events/:event/attempts`, this.#listAttempts),
+      route(`POST ${endpoint}/events/:event/resend`, this.#resend),
+      route('GET tenants/:tenant/events', this.#listEvents),
+      route('GET tenants/:tenant/events/:event', this.#showEvent),
     ];
   }
 
@@ -197,6 +190,13 @@ export class SendingApi {
     if (!(await this.#sending.store.removeTenant(tenant))) throw missing('tenant');
     await this.#sending.subscriptions.load(tenant);
     return NOTHING;
+  }
+
+  async #link(ctx: RequestContext, { tenant = '' }: Params): Promise<Reply> {
+    requireTenant(tenant);
+    if (this.#linkOf === undefined)
+      throw problem(404, 'NO_ENDPOINT', 'The configuration has no webhook.sending.portal');
+    return reply(await this.#linkOf(tenant, ctx.body.byteLength === 0 ? {} : parseJsonBody(ctx.body)), 201);
   }
 
   // Endpoints.

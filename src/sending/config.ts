@@ -6,6 +6,7 @@ import {
   readObject,
   toggleField,
   type Written,
+  wholeField,
   wholeNumberField,
 } from '../config/schema/fields.ts';
 import { isRecord } from '../core/json.ts';
@@ -21,6 +22,31 @@ export const SENDING_SCOPES: readonly string[] = ['events:write', 'webhooks:read
 
 const DAY = 86_400_000;
 const TRANSFORMS = 'must be an object of transformations by name';
+
+const ORIGIN = 'must be an array of origins such as "https://app.example.com"';
+const PORTAL_URL = 'must be an http or https URL without query';
+
+const portalSchema = v.object(
+  {
+    /** The port; 0 for any free one. */
+    port: wholeNumberField(0, 65_535, 'must be a port from 0 to 65535'),
+    /** The address under which customers reach it. Default: that of the port on this machine. */
+    url: v.optional(v.pipe(v.string(PORTAL_URL), v.check(isPlainUrl, PORTAL_URL))),
+    /** The origins whose pages may embed it in a frame. Default: none. */
+    origins: v.optional(wholeField(v.array(v.pipe(v.string(), v.check(isOrigin))), ORIGIN), []),
+    title: v.optional(v.string('must be a text'), 'Webhooks'),
+  },
+  'must be an object with a port',
+);
+
+function isPlainUrl(text: string): boolean {
+  const url = URL.parse(text);
+  return url !== null && /^https?:$/.test(url.protocol) && url.search === '' && url.hash === '';
+}
+
+function isOrigin(text: string): boolean {
+  return URL.parse(text)?.origin === text && /^https?:/.test(text);
+}
 
 export const sendingSchema = v.object(
   {
@@ -43,6 +69,8 @@ export const sendingSchema = v.object(
     concurrency: v.optional(countField, 2_048),
     concurrencyPerEndpoint: v.optional(countField, 32),
     concurrencyPerTenant: v.optional(countField, 512),
+    /** The page for customers and its port. Default: none. */
+    portal: v.optional(portalSchema),
     /** Endpoints that have failed for so many days are disabled. */
     disableAfterDays: v.optional(wholeNumberField(1, 365, 'must be a whole number from 1 to 365 (days)'), 5),
   },
@@ -56,6 +84,7 @@ export type SendingConfig = Written<typeof sendingSchema>;
 export interface SendingSettings {
   readonly allowPrivate: boolean;
   readonly transforms: ReadonlyMap<string, DeliveryTransform | TransformData>;
+  readonly portal: v.InferOutput<typeof portalSchema> | undefined;
   readonly limits: Omit<SendingLimits, 'keptAttempts' | 'maxBodyBytes'>;
 }
 
@@ -68,7 +97,7 @@ export function readSending({ value, path }: Given, problems: string[]): Sending
   const given = { value: value === true ? {} : value, path };
   const read = readObject(sendingSchema, given, problems);
   if (read === undefined) return undefined;
-  const { transforms, allowPrivate, disableAfterDays, ...limits } = read;
+  const { transforms, allowPrivate, portal, disableAfterDays, ...limits } = read;
   const named = namedOf({ value: transforms, path: `${path}.transforms` }, 'transformations', problems);
   for (const { value, path } of named) {
     if (typeof value === 'function') continue;
@@ -77,6 +106,7 @@ export function readSending({ value, path }: Given, problems: string[]): Sending
   }
   return {
     allowPrivate,
+    portal,
     transforms: new Map(Object.entries(transforms)),
     limits: { ...limits, disableAfter: disableAfterDays * DAY },
   };

@@ -23,6 +23,9 @@ export const doors = ['graphql', 'rest', 'management', 'webhook'] as const;
 /** The name of a door. */
 export type Door = (typeof doors)[number];
 
+/** The doors, and the page for customers. */
+export type DoorName = Door | 'portal';
+
 /** Retention of audit events while the endpoint that shows them is exposed, in days. */
 export const EXPOSED_AUDIT_DAYS = 90;
 

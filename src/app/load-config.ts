@@ -30,7 +30,13 @@ import {
   readHealthGroups,
 } from '../management/config.ts';
 import type { Relation, Rule } from '../relations/relation.ts';
-import { readSending, SENDING_PATHS, SENDING_SCOPES, type SendingSettings } from '../sending/config.ts';
+import {
+  readSending,
+  SENDING_PATHS,
+  SENDING_SCOPES,
+  type SendingSettings,
+  withPublishedChanges,
+} from '../sending/config.ts';
 import type { IntrospectOptions } from '../sql/existing/declare.ts';
 
 /** The inputs of the configuration. */
@@ -109,7 +115,13 @@ export async function loadConfig({ check, ...source }: ConfigSource): Promise<Co
   const servesUsers = loaded.settings['rest.users'] === 'standard';
   const introspect = introspectOf(place, problems);
   const relations = introspect === undefined ? await relationsOf(place, servesUsers, problems) : [];
-  const code = readModuleCode(given, file?.name ?? '', problems);
+  const read = readModuleCode(given, file?.name ?? '', problems);
+  const { sending } = read;
+  const at = `${file?.name}: webhook.sending`;
+  const code =
+    sending === undefined
+      ? read
+      : { ...read, sending: withPublishedChanges(sending, relations, at, problems) };
   const withRelations = withScopes(loaded.settings, relations, introspect !== undefined);
   const settings = code.sending === undefined ? withRelations : withSending(withRelations);
   if (code.sending !== undefined) problems.push(...takenPaths(relations, place.path));

@@ -63,6 +63,8 @@ export function openWebhookDoor({
     events,
     metrics,
     traceTarget: tracing?.traceTarget,
+    publish: sending && ((event) => sending.sending.publishOwn(event)),
+    publishChange: sending?.sending.publishChange,
     further: sending && ((tools) => sending.sending.targets(tools)),
   });
   sending?.sending.attach(work);

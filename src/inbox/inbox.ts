@@ -235,6 +235,8 @@ export interface EnqueuedDeliveries {
   oldest(): MaybePromise<readonly Enqueued[]>;
   /** Stores them as deliveries; undefined for each one that another process has taken. */
   take(taken: readonly TakenDelivery[]): Promise<readonly (Appended | undefined)[]>;
+  /** Removes deliveries that were stored in another way. */
+  remove(enqueued: readonly Pick<Enqueued, 'seq' | 'id'>[]): Promise<void>;
   /** Calls a listener when something may have been enqueued; absent if the engine cannot notify. */
   onEnqueued?(listener: () => void): Disposable;
 }

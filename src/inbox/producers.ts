@@ -1,9 +1,16 @@
 import { readObject } from '../config/schema/fields.ts';
 import type { SecretResolver } from '../config/secrets.ts';
 import { isRecord } from '../core/json.ts';
-import type { EventFeed, UserEvent } from '../relations/events.ts';
+import type { EventFeed, RelationEvent, UserEvent } from '../relations/events.ts';
 import { alertsSchema, deadAlertSchema } from './config.ts';
-import { DeliveryIds, type HandlerLog, type NewDelivery, OWN_SOURCES } from './delivery.ts';
+import {
+  DeliveryIds,
+  type HandlerLog,
+  isTenantSource,
+  type NewDelivery,
+  OWN_SOURCES,
+  TENANT_SOURCE,
+} from './delivery.ts';
 import { parseDeliveryBody } from './delivery-body.ts';
 import { PeriodicTask } from './dispatch/periodic-task.ts';
 import { type ForwardSettings, readForwards } from './forward/forward.ts';
@@ -13,6 +20,7 @@ import {
   ALERT_PREFIX,
   type Appended,
   type Enqueued,
+  type EnqueuedDeliveries,
   type Inbox,
   MAX_COUNTED,
   type RelayStore,
@@ -49,6 +57,10 @@ interface ProducerOptions extends ProducerSettings {
   /** The handlers by event. */
   readonly handlers: ReadonlyMap<string, unknown>;
   readonly plan: JobPlan;
+  /** Publishes enqueued events for tenants; without it they are stored without jobs. */
+  readonly publish?: PublishOwn | undefined;
+  /** Publishes the changes of relations that tenants get; undefined if they get none. */
+  readonly publishChange?: PublishChange | undefined;
   readonly log: HandlerLog;
   /** Called with each delivery that this process has stored. */
   onAppended(delivery: NewDelivery, appended: Appended): void;
@@ -65,7 +77,7 @@ interface Producers {
 
 export function createProducers(options: ProducerOptions): Producers {
   const { inbox, userFeed, changes, plan, schedules, forwards, handlers } = options;
-  const { deadAlert, log, onAppended, onError } = options;
+  const { deadAlert, publishChange, log, onAppended, onError } = options;
   const relayed = (relay: RelayStore, of: string) => ({
     inbox,
     relay,
@@ -85,7 +97,7 @@ export function createProducers(options: ProducerOptions): Producers {
     onError,
   });
   const works = [
-    new Intake({ inbox, plan, onAppended, onError }),
+    new Intake({ inbox, plan, publish: options.publish, onAppended, onError }),
     new Scheduler({
       inbox,
       schedules,
@@ -112,8 +124,9 @@ export function createProducers(options: ProducerOptions): Producers {
           new ChangeRelay({
             ...relayed(inbox.changeRelay, 'relations'),
             feed: changes.feed,
-            isWanted: wantsChanges(changes, forwards, handlers),
+            isWanted: publishChange !== undefined || wantsChanges(changes, forwards, handlers),
             toldOf: toldOfRow,
+            publish: publishChange,
           }),
         ]),
   ];
@@ -127,7 +140,28 @@ export function createProducers(options: ProducerOptions): Producers {
   };
 }
 
+/** An event for the endpoints of a tenant that no request has published. */
+export interface OwnEvent {
+  readonly tenant: string;
+  /** Its id. Default: a new one. */
+  readonly id?: string;
+  readonly type: string;
+  readonly data: unknown;
+  readonly channels?: readonly string[] | undefined;
+  /** By which a repetition is recognised. */
+  readonly key: string;
+  /** The order key for endpoints that have no order. Default: none. */
+  readonly order?: string;
+}
+
+/** Publishes a change of a relation to the tenant that it concerns, if any, once for its key. */
+export type PublishChange = (change: RelationEvent, key: string) => Promise<unknown>;
+
+/** Publishes an event once, however often it is called with its key. */
+export type PublishOwn = (event: OwnEvent) => Promise<unknown>;
+
 interface IntakeOptions {
+  readonly publish: PublishOwn | undefined;
   readonly inbox: Pick<Inbox, 'enqueued'>;
   readonly plan: JobPlan;
   /** Called with each delivery that this process has taken from the queue. */
@@ -167,6 +201,11 @@ class Intake {
     while (!this.#polls.stopped) {
       const found = await inbox.enqueued.oldest();
       if (found.length === 0) return;
+      const { publish } = this.#options;
+      if (publish !== undefined && found.some(({ source }) => isTenantSource(source))) {
+        await publishOwn(found, publish, inbox.enqueued);
+        continue;
+      }
       const taken = found.map((each) => this.#deliveryOf(each));
       const results = await inbox.enqueued.take(taken);
       for (const [i, appended] of results.entries()) {
@@ -179,6 +218,37 @@ class Intake {
   #deliveryOf({ seq, ...enqueued }: Enqueued): TakenDelivery {
     const stored = { ...enqueued, dataPointer: '/data', contentType: 'application/json' };
     return { seq, delivery: { ...stored, jobs: this.#options.plan(stored, parsed(stored)) } };
+  }
+}
+
+/** Publishes the enqueued deliveries that are events for tenants; the others are taken afterwards. */
+async function publishOwn(
+  found: readonly Enqueued[],
+  publish: PublishOwn,
+  enqueued: Pick<EnqueuedDeliveries, 'take' | 'remove'>,
+): Promise<void> {
+  const own = found.filter(({ source }) => isTenantSource(source));
+  // Those of a tenant one after the other.
+  const byTenant = Map.groupBy(own, ({ source }) => source.slice(TENANT_SOURCE.length));
+  await Promise.all(
+    Array.from(byTenant, async ([tenant, all]) => {
+      for (const { id, event, body, dedupKey } of all) {
+        const { data = null, channels } = membersOf(body);
+        const key = dedupKey === null ? `enqueued-id ${id}` : `enqueued ${dedupKey}`;
+        await publish({ tenant, id, type: event, data, channels, key });
+      }
+    }),
+  );
+  // A process that ends in between publishes them again, which their keys make one event.
+  await enqueued.remove(own);
+}
+
+/** The members of a body that `enqueue` has written; none of one that another program wrote otherwise. */
+function membersOf(body: Uint8Array): { readonly data?: unknown; readonly channels?: readonly string[] } {
+  try {
+    return Object(JSON.parse(Buffer.from(body).toString()));
+  } catch {
+    return {};
   }
 }
 

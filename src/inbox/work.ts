@@ -26,7 +26,13 @@ import type { Appended, Inbox } from './inbox.ts';
 import { isolatedTarget, ThreadPool } from './isolate/isolated.ts';
 import { createJobPlan, guardedTarget, hasTarget } from './job-plan.ts';
 import type { ReplayPlan } from './operations.ts';
-import { ALERT_TARGET, createProducers, type ProducerSettings } from './producers.ts';
+import {
+  ALERT_TARGET,
+  createProducers,
+  type ProducerSettings,
+  type PublishChange,
+  type PublishOwn,
+} from './producers.ts';
 
 /** What runs deliveries, and what stores them without a sender. */
 export interface WorkSettings extends ProducerSettings {
@@ -74,6 +80,9 @@ interface WorkOptions extends WorkSettings {
   readonly events: Events;
   /** The registry for the meters of the backlog and the clock; default none. */
   readonly metrics?: Metrics | undefined;
+  /** Publishes enqueued events for tenants, and the changes of relations that they get. */
+  readonly publish?: PublishOwn | undefined;
+  readonly publishChange?: PublishChange | undefined;
   /** Makes further targets, beside handlers and forward addresses. */
   readonly further?: ((tools: TargetTools) => readonly Target[]) | undefined;
   /** Continues the traces of deliveries; by default without recording spans. */

@@ -3,6 +3,7 @@ import {
   countField,
   type Given,
   namedOf,
+  pathTo,
   readObject,
   toggleField,
   type Written,
@@ -10,9 +11,12 @@ import {
   wholeNumberField,
 } from '../config/schema/fields.ts';
 import { isRecord } from '../core/json.ts';
+import { didYouMean } from '../core/text.ts';
 import type { TransformData } from '../inbox/config.ts';
 import type { DeliveryTransform } from '../inbox/delivery.ts';
 import { checkTransform } from '../inbox/forward/transform.ts';
+import { CHANGE_TYPES, type ChangeType, changeName } from '../relations/events.ts';
+import type { Relation } from '../relations/relation.ts';
 import type { SendingLimits } from './endpoint-target.ts';
 
 /** The first segments of the paths of sending at the REST door. */
@@ -22,6 +26,18 @@ export const SENDING_SCOPES: readonly string[] = ['events:write', 'webhooks:read
 
 const DAY = 86_400_000;
 const TRANSFORMS = 'must be an object of transformations by name';
+
+const EVENTS = `must be an array of ${CHANGE_TYPES.map((type) => `"${type}"`).join(', ')}`;
+
+const changeSchema = v.object(
+  {
+    /** The column that names the tenant; a row that names none is not published. */
+    tenant: v.string('must be the name of a column'),
+    /** Default: all. */
+    events: v.optional(wholeField(v.array(v.picklist(CHANGE_TYPES)), EVENTS), [...CHANGE_TYPES]),
+  },
+  'must be an object with a tenant',
+);
 
 const ORIGIN = 'must be an array of origins such as "https://app.example.com"';
 const PORTAL_URL = 'must be an http or https URL without query';
@@ -69,6 +85,8 @@ export const sendingSchema = v.object(
     concurrency: v.optional(countField, 2_048),
     concurrencyPerEndpoint: v.optional(countField, 32),
     concurrencyPerTenant: v.optional(countField, 512),
+    /** The changes of relations that are published, each to the tenant that a column of the row names. Default: none. */
+    changes: v.optional(v.record(v.string(), changeSchema), {}),
     /** The page for customers and its port. Default: none. */
     portal: v.optional(portalSchema),
     /** Endpoints that have failed for so many days are disabled. */
@@ -80,10 +98,21 @@ export const sendingSchema = v.object(
 /** How events are sent to the endpoints of customers; `true` for the defaults. */
 export type SendingConfig = Written<typeof sendingSchema>;
 
+/** The changes of a relation that are published. */
+interface PublishedChanges {
+  /** The column that names the tenant. */
+  readonly tenant: string;
+  /** The names of the events. */
+  readonly events: readonly string[];
+  /** The columns that events leave out, because a rule says who may read them. */
+  readonly hidden: readonly string[];
+}
+
 /** The settings of sending. */
 export interface SendingSettings {
   readonly allowPrivate: boolean;
   readonly transforms: ReadonlyMap<string, DeliveryTransform | TransformData>;
+  readonly changes: ReadonlyMap<string, PublishedChanges>;
   readonly portal: v.InferOutput<typeof portalSchema> | undefined;
   readonly limits: Omit<SendingLimits, 'keptAttempts' | 'maxBodyBytes'>;
 }
@@ -97,7 +126,7 @@ export function readSending({ value, path }: Given, problems: string[]): Sending
   const given = { value: value === true ? {} : value, path };
   const read = readObject(sendingSchema, given, problems);
   if (read === undefined) return undefined;
-  const { transforms, allowPrivate, portal, disableAfterDays, ...limits } = read;
+  const { transforms, allowPrivate, portal, changes, disableAfterDays, ...limits } = read;
   const named = namedOf({ value: transforms, path: `${path}.transforms` }, 'transformations', problems);
   for (const { value, path } of named) {
     if (typeof value === 'function') continue;
@@ -107,7 +136,43 @@ export function readSending({ value, path }: Given, problems: string[]): Sending
   return {
     allowPrivate,
     portal,
+    changes: new Map(Object.entries(changes).map(([name, each]) => [name, { ...each, hidden: [] }])),
     transforms: new Map(Object.entries(transforms)),
     limits: { ...limits, disableAfter: disableAfterDays * DAY },
   };
+}
+
+/**
+ * Completes settings with the relations whose changes are published; `path` is that of the settings. Appends one line per
+ * problem to `problems`.
+ */
+export function withPublishedChanges(
+  settings: SendingSettings,
+  relations: readonly Relation[],
+  path: string,
+  problems: string[],
+): SendingSettings {
+  const changes = [...settings.changes].flatMap(([name, { tenant, events }]) => {
+    const at = pathTo(`${path}.changes`, name);
+    const relation = relations.find((each) => each.name === name);
+    if (relation === undefined) problems.push(`${at} is not a declared relation`);
+    else if (!relation.changes)
+      problems.push(`${at} records no changes; remove it, or "changes": false of its declaration`);
+    else if (!relation.columns.some((column) => column.name === tenant))
+      problems.push(
+        `${at}.tenant is not a column of ${name}${didYouMean(
+          tenant,
+          relation.columns.map((column) => column.name),
+        )}`,
+      );
+    else {
+      const names = events.map((type) => changeName(relation, type as ChangeType));
+      const hidden = relation.columns
+        .filter(({ rules }) => rules?.read !== undefined)
+        .map((each) => each.name);
+      return [[name, { tenant, events: names, hidden }] as const];
+    }
+    return [];
+  });
+  return { ...settings, changes: new Map(changes) };
 }

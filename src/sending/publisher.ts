@@ -19,6 +19,10 @@ export interface NewEvent {
   readonly type: string;
   readonly data: unknown;
   readonly channels?: readonly string[] | undefined;
+  /** Its id. Default: a new one. */
+  readonly id?: string | undefined;
+  /** The order key for endpoints that have no order. Default: none. */
+  readonly order?: string | undefined;
   /** It is sent no earlier, in milliseconds since the epoch. */
   readonly runAt?: number | undefined;
   /** By which a repeated request is recognised; null for none. */
@@ -69,7 +73,7 @@ export class Publisher {
       data,
     };
     const facts = {
-      id: this.#ids.next(receivedAt),
+      id: event.id ?? this.#ids.next(receivedAt),
       source: `${TENANT_SOURCE}${tenant}`,
       event: type,
       dataPointer: '/data',
@@ -88,7 +92,9 @@ export class Publisher {
         if (!isWanted) return [];
         const target = endpointTargetName(tenant, id);
         const isLater = runAt !== undefined && runAt > receivedAt;
-        return [{ target, orderKey: subscription.orderKey(body), ...(isLater && { runAt }) }];
+        return [
+          { target, orderKey: subscription.orderKey(body) ?? event.order ?? null, ...(isLater && { runAt }) },
+        ];
       });
       try {
         const appended = await append({ ...facts, jobs, tenant: { name: tenant, version } });

@@ -3,10 +3,12 @@ import { DeliveryIds, OWN_SOURCES } from '../inbox/delivery.ts';
 import type { Target } from '../inbox/dispatch/target.ts';
 import { createPoster } from '../inbox/forward/forward.ts';
 import type { Inbox } from '../inbox/inbox.ts';
+import type { OwnEvent, PublishChange } from '../inbox/producers.ts';
 import type { TargetTools, Work } from '../inbox/work.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import type { SendingSettings } from './config.ts';
 import { type EndpointTarget, endpointTarget } from './endpoint-target.ts';
+import { TENANT } from './endpoints.ts';
 import { EventTypes } from './event-types.ts';
 import { type NewEvent, type Published, Publisher, Subscriptions } from './publisher.ts';
 import type { Disabled, SendingLog, SendingStore, StoredEndpoint } from './store.ts';
@@ -96,6 +98,32 @@ export class Sending {
     return published;
   }
 
+  /** Publishes an event of the program itself, whose data are not checked; a repetition has no effect. */
+  async publishOwn(event: OwnEvent): Promise<void> {
+    const published = await this.#publisher.publish(event);
+    this.#published[published.isRepeat ? 'repeat' : 'stored'].increment();
+  }
+
+  /** Publishes the changes of relations that tenants get; undefined if they get none. */
+  get publishChange(): PublishChange | undefined {
+    const { changes } = this.settings;
+    if (changes.size === 0) return undefined;
+    return async ({ name, relation, key, json }, dedup) => {
+      const rule = changes.get(relation);
+      if (rule === undefined || !rule.events.includes(name)) return;
+      const { row, ...change } = JSON.parse(json);
+      const tenant = row[rule.tenant];
+      if ((typeof tenant !== 'string' && typeof tenant !== 'number') || !TENANT.test(String(tenant))) return;
+      await this.publishOwn({
+        tenant: String(tenant),
+        type: name,
+        data: { ...change, row: withoutHidden(row, rule.hidden) },
+        key: dedup,
+        order: `${relation}/${key}`,
+      });
+    };
+  }
+
   /** Forgets an endpoint that this process has changed or removed. */
   async changed({ tenant, id }: Pick<StoredEndpoint, 'tenant' | 'id'>): Promise<void> {
     this.#endpoints?.forget(id);
@@ -131,4 +159,8 @@ export class Sending {
     if (await store.disableEndpoint(tenant, id, why, now)) onDisabled(endpoint, why);
     await this.changed(endpoint);
   }
+}
+
+function withoutHidden(row: Readonly<Record<string, unknown>>, hidden: readonly string[]) {
+  return Object.fromEntries(Object.entries(row).filter(([name]) => !hidden.includes(name)));
 }

@@ -1,4 +1,4 @@
-import { DeliveryIds, OWN_SOURCES } from '../inbox/delivery.ts';
+import { DeliveryIds, OWN_SOURCES, TENANT_SOURCE } from '../inbox/delivery.ts';
 import { ENQUEUE_IN_POSTGRES, storable } from './postgres/text.ts';
 
 /** A delivery that a program enqueues in its own transaction. */
@@ -8,6 +8,10 @@ export interface DeliveryToEnqueue {
   readonly data?: unknown;
   /** Deliveries with the same key are handled once. Default: none. */
   readonly dedupKey?: string | undefined;
+  /** The tenant whose endpoints get it as an event, instead of a handler. Default: none. */
+  readonly tenant?: string | undefined;
+  /** The channels of an event for a tenant. */
+  readonly channels?: readonly string[] | undefined;
 }
 
 /** A connection to the SQLite file, from node:sqlite or better-sqlite3. */
@@ -47,20 +51,21 @@ export function enqueue(
     const { id, text, values } = enqueueStatement(delivery);
     return connection.query(text, values).then(() => id);
   }
-  const { id, event, body, receivedAt, dedupKey } = rowOf(delivery);
-  connection.prepare(INSERT).run(id, OWN_SOURCES.enqueue, event, body, receivedAt, dedupKey);
+  const { id, source, event, body, receivedAt, dedupKey } = rowOf(delivery);
+  connection.prepare(INSERT).run(id, source, event, body, receivedAt, dedupKey);
   return id;
 }
 
 /** The statement that `enqueue` runs on PostgreSQL. It also notifies the services at the commit. */
 export function enqueueStatement(delivery: DeliveryToEnqueue): EnqueueStatement {
-  const { id, event, body, receivedAt, dedupKey } = rowOf(delivery);
-  const values = [id, OWN_SOURCES.enqueue, storable(event), body, receivedAt, storable(dedupKey)];
+  const { id, source, event, body, receivedAt, dedupKey } = rowOf(delivery);
+  const values = [id, source, storable(event), body, receivedAt, storable(dedupKey)];
   return { id, text: ENQUEUE_IN_POSTGRES, values };
 }
 
-function rowOf({ event, data, dedupKey }: DeliveryToEnqueue) {
+function rowOf({ event, data, dedupKey, tenant, channels }: DeliveryToEnqueue) {
   const receivedAt = Date.now();
-  const body = Buffer.from(JSON.stringify({ event, data }));
-  return { id: ids.next(receivedAt), event, body, receivedAt, dedupKey: dedupKey ?? null };
+  const body = Buffer.from(JSON.stringify({ event, data, channels }));
+  const source = tenant === undefined ? OWN_SOURCES.enqueue : `${TENANT_SOURCE}${tenant}`;
+  return { id: ids.next(receivedAt), source, event, body, receivedAt, dedupKey: dedupKey ?? null };
 }

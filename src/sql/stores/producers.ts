@@ -117,7 +117,7 @@ export function relayStore(
 export function enqueuedDeliveries(
   sql: Sql,
   { appendTaken }: ConditionalAppends,
-): Pick<EnqueuedDeliveries, 'oldest' | 'take'> {
+): Pick<EnqueuedDeliveries, 'oldest' | 'take' | 'remove'> {
   const { oldestEnqueued, takeEnqueued } = PRODUCER_QUERIES;
   return {
     oldest: () => whenReady(sql.read(oldestEnqueued), (rows) => rows.map(enqueuedOf)),
@@ -127,6 +127,9 @@ export function enqueuedDeliveries(
         all.map(({ seq }) => seq),
         all.map(({ delivery }) => delivery.id),
       ]),
+    async remove(enqueued) {
+      await sql.write([takeEnqueued, enqueued.map(({ seq }) => seq), enqueued.map(({ id }) => id)]);
+    },
   };
 }
 

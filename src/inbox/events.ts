@@ -111,8 +111,9 @@ export function createEvents(
     },
     appended(delivery, appended, filtered = false) {
       const { source, jobs, receivedAt } = delivery;
-      result[appended].increment();
+      // Counted as events where they are published.
       if (isTenantSource(source)) return;
+      result[appended].increment();
       if (!isOwnSource(source)) acknowledgements.record((Date.now() - receivedAt) / 1_000);
       if (appended === 'revived') {
         log.info(received(delivery), 'dead delivery received again, retrying');

@@ -66,7 +66,7 @@ interface Renewal {
   readonly lost: readonly number[];
 }
 
-/** Counts of unfinished jobs. */
+/** Counts of unfinished jobs, apart from those of the endpoints of customers. */
 export interface Backlog {
   /** Open jobs, including leased ones. */
   readonly open: number;

@@ -11,6 +11,7 @@ import {
   type EventNames,
   handlerTargetName,
   isCalled,
+  isTenantSource,
   MAX_PRIORITY,
   type NewJob,
   OWN_SOURCES,
@@ -90,6 +91,8 @@ export function createJobPlan(
 
   return (delivery, body) => {
     const { event, source } = delivery;
+    // Events for the endpoints of a tenant have their jobs already.
+    if (isTenantSource(source)) return [];
     const asked = new AskedDelivery(delivery, body);
     const jobs: NewJob[] = [];
     const handler = source === OWN_SOURCES.users ? undefined : handlerOf(delivery, ofHandlers);

@@ -5,6 +5,7 @@ import { didYouMean, quote } from '../core/text.ts';
 import {
   type DeliveryFacts,
   isHandlerTarget,
+  isTenantSource,
   MOMENT,
   type NewJob,
   parseMoment,
@@ -448,6 +449,10 @@ async function discardDelivery(log: DeliveryLog, id: string, now: number): Promi
  */
 function jobsToOpen(delivery: DeliveryDetail, plan: ReplayPlan): readonly ReplayedJob[] {
   const { jobs } = delivery;
+  if (isTenantSource(delivery.source)) {
+    const ended = jobs.filter(({ status }) => status === 'dead');
+    return (ended.length > 0 ? ended : jobs).map(({ target }) => ({ target, orderKey: null }));
+  }
   const planned = plan(delivery, parsed(delivery));
   if (jobs.length === 0) return planned;
   const dead = jobs.filter(({ status }) => status === 'dead');

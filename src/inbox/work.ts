@@ -18,7 +18,7 @@ import { retention } from './dispatch/retention.ts';
 import type { Target } from './dispatch/target.ts';
 import { handlerTarget, planOfReplay } from './event-names.ts';
 import type { Events } from './events.ts';
-import { Network } from './forward/addresses.ts';
+import { lookupSlots, Network } from './forward/addresses.ts';
 import { createPoster, type ForwardSettings, forwardTarget } from './forward/forward.ts';
 import type { RecordedChanges } from './forward/relay.ts';
 import { addInboxMetrics } from './health.ts';
@@ -58,8 +58,8 @@ interface WorkNumbers {
 
 /** What further targets are made with. */
 export interface TargetTools {
-  /** Shared by everything that sends to other hosts. */
-  readonly network: Network;
+  /** A network of their own, so that slow look-ups of its hosts hold up no other target. */
+  network(): Network;
   readonly numbers: Pick<WorkNumbers, 'keptAttempts' | 'maxBodyBytes'>;
   readonly trace: TraceTarget;
   /** Disposes of a resource when the work has stopped; returns it. */
@@ -120,7 +120,7 @@ export function createWork(options: WorkOptions): Work {
   const { inbox, handlers, forwards, numbers, log, events, metrics } = options;
   if (metrics !== undefined) addInboxMetrics(metrics, inbox);
   using building = new DisposableStack();
-  const { targets, network, threads } = createTargets(options, building);
+  const { targets, networks, threads } = createTargets(options, building);
   events.begin(targets.map(({ name }) => name));
   const dispatcher = new Dispatcher({ inbox, targets, lease: numbers.lease, events });
   const { task: heartbeat } = new Heartbeat({
@@ -182,7 +182,7 @@ export function createWork(options: WorkOptions): Work {
       using _ = posters;
       // Attempts without a connection are released at once, so that an unreachable host does not delay the
       // stop.
-      network[Symbol.dispose]();
+      for (const network of networks) network[Symbol.dispose]();
       await Promise.all([dispatcher.stop(deadline), heartbeat.stop(), removal.stop(), producers.stop()]);
       await threads?.[Symbol.asyncDispose]();
     },
@@ -203,6 +203,7 @@ function createTargets(
     backoff: { base: numbers.backoff, cap: numbers.maxBackoff },
   };
   const network = building.use(new Network());
+  const networks = [network];
   const threads = isolation && new ThreadPool({ ...isolation, log });
   const onFiltered = ({ target, delivery }: ClaimedJob) =>
     log.info(
@@ -231,9 +232,19 @@ function createTargets(
     }),
     ...forwards.map(forwardTo),
     ...(deadAlert.address === undefined ? [] : [{ ...forwardTo(deadAlert.address), name: ALERT_TARGET }]),
-    ...(further?.({ network, numbers, trace, use: (resource) => building.use(resource) }) ?? []),
+    ...(further?.({
+      network() {
+        // The look-ups of both must leave threads for the rest of the process.
+        const own = building.use(new Network({ slots: Math.max(1, Math.floor(lookupSlots() / 2)) }));
+        networks.push(own);
+        return own;
+      },
+      numbers,
+      trace,
+      use: (resource) => building.use(resource),
+    }) ?? []),
   ];
-  return { targets, network, threads };
+  return { targets, networks, threads };
 }
 
 /** The plan by which a replay decides the jobs of a stored delivery. */

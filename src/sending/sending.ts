@@ -73,11 +73,12 @@ export class Sending {
   targets({ network, numbers, trace, use }: TargetTools): readonly Target[] {
     const { store, settings, onError } = this.#options;
     const { allowPrivate, limits, transforms } = settings;
-    const poster = use(createPoster({ network, allowPrivate, maxIdle: MAX_IDLE }));
+    const { keptAttempts, maxBodyBytes } = numbers;
+    const poster = use(createPoster({ network: network(), allowPrivate, maxIdle: MAX_IDLE }));
     this.#endpoints = endpointTarget({
       store,
       poster,
-      limits: { ...limits, ...numbers },
+      limits: { ...limits, keptAttempts, maxBodyBytes },
       transforms,
       onDisable: (endpoint, why) => this.#disable(endpoint, why),
       onError,

@@ -145,6 +145,7 @@ export class Dispatcher {
     // The first attempt uses the values in memory, but this name is stored differently and must be read back.
     if (event?.isWellFormed() === false) return slots;
     for (const { target, orderKey, runAt, priority } of jobs) {
+      if (slots.size === MAX_HANDED_OVER) break;
       if (orderKey !== null || runAt !== undefined || priority !== undefined) continue;
       const slot = this.#workerOf(target)?.worker.reserve(body.byteLength, target);
       if (slot !== undefined) slots.set(target, slot);
@@ -219,6 +220,9 @@ export class Dispatcher {
     if (target !== undefined) this.#workerOf(target)?.worker.wakeForQuarantined(target);
   }
 }
+
+/** Most jobs of one delivery that start without a claim. */
+const MAX_HANDED_OVER = 64;
 
 /** How many targets of a group a poll examines; each takes two index lookups. */
 const SCANNED = 1_000;

@@ -215,6 +215,7 @@ export class Network implements Disposable {
       const opened = () => {
         clearTimeout(timer);
         opening.delete(request);
+        if (opening.size === 0) this.#opening.delete(host);
       };
       socket.once(event, () => {
         opened();
@@ -234,7 +235,10 @@ export class Network implements Disposable {
   }
 
   #leaveAlone(host: string): void {
-    this.#silentUntil.set(host, performance.now() + this.#silence);
+    const now = performance.now();
+    if (this.#silentUntil.size >= MANY_HOSTS)
+      for (const [each, until] of this.#silentUntil) if (until <= now) this.#silentUntil.delete(each);
+    this.#silentUntil.set(host, now + this.#silence);
     const error = new AttemptError(`${host} did not accept a connection within ${this.#connectTime} ms`);
     for (const request of this.#opening.get(host) ?? []) request.destroy(error);
   }

@@ -13,7 +13,7 @@ import type {
   JobDetail,
   ReplayedJob,
 } from '../../inbox/operations.ts';
-import { beyond, HEAD_START, isBlocked, storedKey, WAITING_TARGETS } from '../inbox-sql.ts';
+import { beyond, HEAD_START, isBlocked, isEndpoint, storedKey, WAITING_TARGETS } from '../inbox-sql.ts';
 import { IDS_BETWEEN, SEQ_OF_ID } from '../sqlite-inbox/delivery-zones.ts';
 import { type Dialect, queries, type Row, type Sql, type Step } from './sql.ts';
 
@@ -64,6 +64,8 @@ const MAX_EVENT_BYTES = 256 * 1024;
 const MAX_REPLAYED = 1_000;
 /** Maximum number of dead jobs, and of open ones, that are counted for one target. */
 const MAX_FAILED = 10_000;
+/** Maximum number of attempts that are shown of a delivery: an event may have many endpoints. */
+const MAX_ATTEMPTS = 5_000;
 /** Maximum number of failing targets that are listed. */
 const MAX_TARGETS = 100;
 /** Sorts after every character of an id. */
@@ -132,7 +134,7 @@ export const DELIVERY_QUERIES = queries('deliveries', (sql) => {
       long: `
         SELECT count(*) FROM (
           SELECT DISTINCT delivery
-          FROM (SELECT delivery FROM jobs WHERE status = 'dead' ORDER BY seq LIMIT ${MAX_FAILED}) AS ended) AS died
+          FROM (SELECT delivery FROM jobs WHERE status = 'dead' AND NOT (${isEndpoint('target')}) ORDER BY seq LIMIT ${MAX_FAILED}) AS ended) AS died
         WHERE (SELECT count(*) FILTER (WHERE status = 'open') FROM jobs WHERE delivery = died.delivery) = 0`,
     },
     // Per target with dead jobs or with open ones that have failed: one index lookup per target (a loose index scan)
@@ -145,7 +147,9 @@ export const DELIVERY_QUERIES = queries('deliveries', (sql) => {
           UNION ALL
           SELECT (SELECT min(jobs.target) FROM jobs WHERE status = 'dead' AND jobs.target > ${beyond('dying.target')})
           FROM dying WHERE dying.target IS NOT NULL),
-        named AS (SELECT target FROM waiting UNION SELECT target FROM dying),
+        named AS (
+          SELECT target FROM (SELECT target FROM waiting UNION SELECT target FROM dying) AS either
+          WHERE NOT (${isEndpoint('target')})),
         counted AS (
           SELECT target,
             (SELECT count(*) FROM (
@@ -175,7 +179,7 @@ export const DELIVERY_QUERIES = queries('deliveries', (sql) => {
     attempts: {
       long: `
         SELECT job, attempt, outcome, started_at, duration, process, status, answer, error FROM attempts
-        WHERE job IN (SELECT seq FROM jobs WHERE delivery = $1) ORDER BY seq`,
+        WHERE job IN (SELECT seq FROM jobs WHERE delivery = $1) ORDER BY seq LIMIT ${MAX_ATTEMPTS}`,
     },
     exact: { long: `SELECT d.id FROM deliveries AS d WHERE ${exact}` },
     // Up to `$3` ids from `$1`, inclusive, to `$2`, exclusive.

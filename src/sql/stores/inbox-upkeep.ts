@@ -98,7 +98,7 @@ export const UPKEEP_QUERIES = queries('inbox', (sql) => ({
     WHERE ${sql.among('seq', 'SELECT seq FROM orphans')} RETURNING target`,
   // Counts open, dead and planned jobs, and finds the oldest waiting ones: the receipt of the oldest delivery
   // with an open job without a planned time, and the oldest planned time that has come. Jobs behind a planned
-  // job in the order of their key are left out.
+  // job in the order of their key are left out, and so are the jobs of endpoints: these may fail for days.
   backlog: {
     long: `
       ${WAITING_TARGETS},
@@ -109,8 +109,9 @@ export const UPKEEP_QUERIES = queries('inbox', (sql) => ({
       open_jobs AS (
         SELECT delivery, run_at,
           order_key IS NULL OR (target, order_key) NOT IN (SELECT target, order_key FROM held_keys) AS counts
-        FROM (${openJobs('delivery, target, order_key, run_at')}) AS each)
-      SELECT open, (SELECT count(*) FROM jobs WHERE status = 'dead'), planned,
+        FROM (${openJobs('delivery, target, order_key, run_at')}) AS each
+        WHERE NOT (${isEndpoint('target')}))
+      SELECT open, (SELECT count(*) FROM jobs WHERE status = 'dead' AND NOT (${isEndpoint('target')})), planned,
         (SELECT received_at FROM deliveries WHERE seq = oldest), run_at
       FROM (
         SELECT count(*) AS open, count(*) FILTER (WHERE run_at > (SELECT ${sql.timeOr('$1')})) AS planned,

@@ -6,6 +6,9 @@ import { PRIORITY_LEVEL } from '../inbox/delivery.ts';
 /** The condition that a target is the endpoint of a customer, as partial indexes have it. */
 export const isEndpoint = (target: string) => `${target} >= 'endpoint:' AND ${target} < 'endpoint;'`;
 
+/** The two ranges of targets beside endpoints, each a range of an index that begins with the target. */
+export const BESIDE_ENDPOINTS = [`target < 'endpoint:'`, `target >= 'endpoint;'`] as const;
+
 /** The condition that a source is a tenant, as partial indexes have it. */
 export const IS_TENANT = `source >= 'tenant:' AND source < 'tenant;'`;
 
@@ -35,9 +38,9 @@ export const DELIVERY_BYTES = 'octet_length(body) + coalesce(octet_length(header
 export const DELIVERY_OVERHEAD = 500;
 
 /** A column of all open jobs, blocked and unblocked, each by its own index. */
-export const openJobs = (column: string) => `
-  SELECT ${column} FROM jobs WHERE status = 'open' AND NOT blocked UNION ALL
-  SELECT ${column} FROM jobs WHERE status = 'open' AND order_key IS NOT NULL AND blocked`;
+export const openJobs = (column: string, condition = '') => `
+  SELECT ${column} FROM jobs WHERE status = 'open' AND NOT blocked ${condition} UNION ALL
+  SELECT ${column} FROM jobs WHERE status = 'open' AND order_key IS NOT NULL AND blocked ${condition}`;
 
 /**
  * Longer keys are stored as a digest, because index entries are limited to a few kilobytes; in characters.

@@ -24,6 +24,8 @@ const GROWING = new Set([
   'idempotency_keys',
   'user_events',
   'audit_events',
+  'webhook_endpoints',
+  'webhook_tenants',
 ]);
 
 /**
@@ -58,12 +60,15 @@ const PLANS: Readonly<Record<string, Plan>> = {
   // A window of deliveries, whatever their status.
   'deliveries.counts': { both: ['deliveries.key', 'jobs_delivery'] },
   // The dead jobs up to a limit, and the jobs of their deliveries.
-  'deliveries.dead': { both: ['jobs_dead*', 'jobs_delivery'] },
+  'deliveries.dead': {
+    both: ['jobs_dead_target', 'jobs_delivery'],
+    postgres: ['jobs_dead*'],
+    postgresEmpty: [],
+  },
   // The ends of both indexes for each target, or all dead jobs where they are few.
   'deliveries.failing': {
     both: ['jobs_dead_target', 'jobs_due'],
-    postgres: ['jobs_dead*', 'jobs_dead_target*', 'jobs_due*'],
-    postgresEmpty: ['jobs_dead_target*', 'jobs_due*'],
+    postgres: ['jobs_dead_target*', 'jobs_due*'],
   },
   'deliveries.discard': { both: ['jobs_delivery'] },
   'deliveries.exact': { sqlite: ['deliveries.key'], postgres: ['deliveries_id_key'] },
@@ -87,10 +92,9 @@ const PLANS: Readonly<Record<string, Plan>> = {
   'deliveries.windowForward': { both: ['deliveries.key'] },
   // Those of open and of dead jobs hold nothing else.
   'inbox.backlog': {
-    both: ['deliveries.key', 'jobs_due*', 'jobs_order*'],
-    sqlite: ['jobs_dead*', 'jobs_due'],
-    postgres: ['jobs_dead*'],
-    postgresEmpty: ['jobs_dead_target*'],
+    both: ['deliveries.key', 'jobs_dead_target', 'jobs_due', 'jobs_order'],
+    postgres: ['jobs_dead*', 'jobs_due*'],
+    postgresEmpty: ['jobs_due*', 'jobs_order*'],
   },
   'inbox.deadLetters': { both: ['jobs_dead_target'], postgres: ['jobs_dead_target*'] },
   'inbox.due': { both: ['jobs_due'] },
@@ -98,7 +102,8 @@ const PLANS: Readonly<Record<string, Plan>> = {
   'inbox.expireOrphans': {
     both: ['jobs.key', 'jobs_due'],
     sqlite: ['jobs_order'],
-    postgres: ['jobs_order*'],
+    postgres: ['jobs_order'],
+    postgresEmpty: ['jobs_order*'],
   },
   'inbox.forgetKeys': {
     both: ['remembered_keys.key', 'remembered_keys_age'],
@@ -120,6 +125,44 @@ const PLANS: Readonly<Record<string, Plan>> = {
   // The first hundred.
   'producers.oldestEnqueued': { both: ['enqueued.key*'] },
   'producers.takeEnqueued': { both: ['enqueued.key'] },
+  'inbox.waiting': { both: ['jobs_due'] },
+  'inbox.waitingQuarantined': { both: ['jobs_quarantined'] },
+  'sending.bumpTenant': { sqlite: ['webhook_tenants.unique'], postgres: ['webhook_tenants_name_key'] },
+  'sending.changeEndpoint': { sqlite: ['webhook_endpoints.unique'], postgres: ['webhook_endpoints_id_key'] },
+  'sending.createEndpoint': { both: ['webhook_endpoints_tenant'] },
+  'sending.disableEndpoint': { sqlite: ['webhook_endpoints.unique'], postgres: ['webhook_endpoints_id_key'] },
+  'sending.endpoint': { sqlite: ['webhook_endpoints.unique'], postgres: ['webhook_endpoints_id_key'] },
+  'sending.endpoints': { both: ['webhook_endpoints_tenant'] },
+  'sending.endpointsOf': { sqlite: ['webhook_endpoints.unique'], postgres: ['webhook_endpoints_id_key'] },
+  'sending.eventType': {},
+  'sending.eventTypes': {},
+  'sending.noteFailing': { sqlite: ['webhook_endpoints.unique'], postgres: ['webhook_endpoints_id_key'] },
+  'sending.putEventType': {},
+  'sending.putTenant': {},
+  'sending.removeEndpoint': { sqlite: ['webhook_endpoints.unique'], postgres: ['webhook_endpoints_id_key'] },
+  'sending.removeEndpoints': { both: ['webhook_endpoints_tenant'] },
+  'sending.removeEventType': {},
+  'sending.removeTenant': { sqlite: ['webhook_tenants.unique'], postgres: ['webhook_tenants_name_key'] },
+  'sending.subscribers': {
+    both: ['webhook_endpoints_tenant'],
+    sqlite: ['webhook_tenants.unique'],
+    postgres: ['webhook_tenants_name_key'],
+  },
+  'sending.tenant': { sqlite: ['webhook_tenants.unique'], postgres: ['webhook_tenants_name_key'] },
+  'sending.tenants': { both: ['webhook_tenants.key'] },
+  'sending.touchTenant': {},
+  'sent.add': { both: ['deliveries.key', 'jobs_delivery'], sqlite: ['jobs_order'] },
+  'sent.attempts': { both: ['attempts_job', 'jobs_delivery'] },
+  'sent.event': { both: ['deliveries.key'] },
+  'sent.eventWindow': { both: ['deliveries_tenant'] },
+  'sent.events': { both: ['deliveries_tenant'] },
+  'sent.lockEvent': { both: ['deliveries.key'] },
+  'sent.reopen': { both: ['jobs_delivery'] },
+  'sent.replayPage': { both: ['deliveries_tenant'] },
+  'sent.sent': { both: ['deliveries.key', 'jobs_endpoint'] },
+  'sent.sentTo': { both: ['deliveries.key', 'jobs_delivery'] },
+  'sent.sentWindow': { both: ['jobs_endpoint'] },
+  'sent.stats': { both: ['jobs_endpoint'] },
   'users.beginImport': {},
   'users.change': { both: ['users.key'] },
   'users.claimKey': {},
@@ -163,6 +206,14 @@ const FILL = `
     SELECT 'i' || n, '', n, n, n FROM generate_series(1, ${MANY}) AS n;
   INSERT INTO audit_events (at, action, principal, type, data)
     SELECT n, n % 2, 'p', 't', '{}' FROM generate_series(1, ${MANY}) AS n;
+  INSERT INTO webhook_tenants (name, version, created_at) SELECT 't' || n, n, n FROM generate_series(1, ${MANY} / 10) AS n;
+  INSERT INTO webhook_endpoints (id, tenant, settings, secrets, created_at, updated_at)
+    SELECT 'ep' || n, 't' || n / 10, '{}', '[]', n, n FROM generate_series(1, ${MANY}) AS n;
+  INSERT INTO deliveries (id, source, event, data_pointer, body, received_at)
+    SELECT 'te' || n, 'tenant:t' || n % 100, 'e', '/data', '', n FROM generate_series(1, ${MANY}) AS n;
+  INSERT INTO jobs (delivery, target, status, due_at)
+    SELECT seq, 'endpoint:t' || seq % 100 || '/ep' || seq % 1000, CASE WHEN seq % 2 = 0 THEN 'open' ELSE 'done' END, seq
+    FROM deliveries WHERE source >= 'tenant:';
   INSERT INTO targets (name, seen_at) SELECT 't' || n, n FROM generate_series(1, 5) AS n;
   ANALYZE`;
 

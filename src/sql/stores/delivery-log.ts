@@ -13,7 +13,15 @@ import type {
   JobDetail,
   ReplayedJob,
 } from '../../inbox/operations.ts';
-import { beyond, HEAD_START, isBlocked, isEndpoint, storedKey, WAITING_TARGETS } from '../inbox-sql.ts';
+import {
+  BESIDE_ENDPOINTS,
+  beyond,
+  HEAD_START,
+  isBlocked,
+  isEndpoint,
+  storedKey,
+  WAITING_TARGETS,
+} from '../inbox-sql.ts';
 import { IDS_BETWEEN, SEQ_OF_ID } from '../sqlite-inbox/delivery-zones.ts';
 import { type Dialect, queries, type Row, type Sql, type Step } from './sql.ts';
 
@@ -112,6 +120,13 @@ const matching = (dialect: Dialect, beyond: '<' | '>', within: '<=' | '>=', orde
     WHERE d.seq = page.seq AND coalesce(page.before, 0) < ${MAX_EVENT_BYTES} ORDER BY d.seq ${order}`,
 });
 
+/** The deliveries of dead jobs beside those of endpoints, of each range up to a limit. */
+const DEAD = BESIDE_ENDPOINTS.map(
+  (range, i) => `
+    SELECT delivery FROM (
+      SELECT delivery FROM jobs WHERE status = 'dead' AND ${range} ORDER BY target, finished_at LIMIT ${MAX_FAILED}) AS part${i}`,
+);
+
 /** Whether no job of the delivery in row `jobs` is open; a count, so that it reads that delivery's jobs only. */
 const NONE_OPEN = `
   (SELECT count(*) FILTER (WHERE status = 'open') FROM jobs AS other WHERE other.delivery = jobs.delivery) = 0`;
@@ -129,12 +144,12 @@ export const DELIVERY_QUERIES = queries('deliveries', (sql) => {
         FROM (SELECT ${STATUS} AS status FROM deliveries AS d WHERE seq < $1 AND seq >= $2 AND ${matches(sql, 3)}) AS each
         GROUP BY status`,
     },
-    // Deliveries of the status dead: one index scan of the dead jobs.
+    // Deliveries of the status dead: two index scans of the dead jobs.
     dead: {
       long: `
         SELECT count(*) FROM (
           SELECT DISTINCT delivery
-          FROM (SELECT delivery FROM jobs WHERE status = 'dead' AND NOT (${isEndpoint('target')}) ORDER BY seq LIMIT ${MAX_FAILED}) AS ended) AS died
+          FROM (${DEAD.join(' UNION ALL ')}) AS ended) AS died
         WHERE (SELECT count(*) FILTER (WHERE status = 'open') FROM jobs WHERE delivery = died.delivery) = 0`,
     },
     // Per target with dead jobs or with open ones that have failed: one index lookup per target (a loose index scan)

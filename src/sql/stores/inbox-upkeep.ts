@@ -2,7 +2,7 @@ import { whenReady } from '../../core/scheduler.ts';
 import { QUARANTINE_CRASHES } from '../../inbox/delivery.ts';
 import { ALERT_CHECKPOINT, ALERT_PREFIX, type Inbox, MAX_COUNTED } from '../../inbox/inbox.ts';
 import { counted, type DatabaseObserver } from '../batch-queue.ts';
-import { beyond, isEndpoint, openJobs, storedKey, WAITING_TARGETS } from '../inbox-sql.ts';
+import { BESIDE_ENDPOINTS, beyond, isEndpoint, openJobs, storedKey, WAITING_TARGETS } from '../inbox-sql.ts';
 import { type Dialect, type Query, queries, type Sql } from './sql.ts';
 
 /** Maximum number of keys that a step forgets by age, and again by count. */
@@ -109,9 +109,8 @@ export const UPKEEP_QUERIES = queries('inbox', (sql) => ({
       open_jobs AS (
         SELECT delivery, run_at,
           order_key IS NULL OR (target, order_key) NOT IN (SELECT target, order_key FROM held_keys) AS counts
-        FROM (${openJobs('delivery, target, order_key, run_at')}) AS each
-        WHERE NOT (${isEndpoint('target')}))
-      SELECT open, (SELECT count(*) FROM jobs WHERE status = 'dead' AND NOT (${isEndpoint('target')})), planned,
+        FROM (${BESIDE_ENDPOINTS.map((range) => openJobs('delivery, target, order_key, run_at', `AND ${range}`)).join(' UNION ALL ')}) AS each)
+      SELECT open, ${BESIDE_ENDPOINTS.map((range) => `(SELECT count(*) FROM jobs WHERE status = 'dead' AND ${range})`).join(' + ')}, planned,
         (SELECT received_at FROM deliveries WHERE seq = oldest), run_at
       FROM (
         SELECT count(*) AS open, count(*) FILTER (WHERE run_at > (SELECT ${sql.timeOr('$1')})) AS planned,

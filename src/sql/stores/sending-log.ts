@@ -69,13 +69,13 @@ export const SENDING_LOG_QUERIES = queries('sent', (sql) => ({
     UPDATE jobs SET status = 'open', attempts = 0, crashes = 0, due_at = ${sql.timeOr('$3')}, run_at = NULL,
       error = NULL, finished_at = NULL
     WHERE delivery = $1 AND target = $2 AND status <> 'open' RETURNING seq`,
-  // The given events that the endpoint has no job for.
+  // The given events that the endpoint has no job for; looks each of them up.
   add: `
     INSERT INTO jobs (delivery, due_at, target, order_key${sql.either(', blocked', '')})
     SELECT given.seq, ${sql.timeOr('$2')}, CAST($1 AS text), given.order_key${sql.either(`, ${isBlocked('$1', 'given.order_key')}`, '')}
     FROM ${sql.rows('$3', { seq: 'bigint', order_key: 'text' })} AS given
-    WHERE EXISTS (SELECT 1 FROM deliveries WHERE seq = given.seq)
-      AND NOT EXISTS (SELECT 1 FROM jobs WHERE delivery = given.seq AND target = $1)
+    WHERE (SELECT seq FROM deliveries WHERE deliveries.seq = given.seq) IS NOT NULL
+      AND (SELECT count(*) FROM jobs WHERE delivery = given.seq AND target = $1) = 0
     ORDER BY nth RETURNING seq`,
   replayPage: {
     long: `

@@ -46,6 +46,7 @@ test('nothing given is nothing', () => {
     forward: undefined,
     alerts: undefined,
     schedules: undefined,
+    sending: undefined,
     graphql: { typeDefs: undefined, resolvers: undefined, schema: undefined, context: undefined },
     setups: {},
     problems: [],

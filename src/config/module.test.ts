@@ -104,12 +104,12 @@ describe('module settings', () => {
 
   test('unknown keys are problems, with what is probably meant', () => {
     assert.deepEqual(
-      read({ mangement: {}, rest: { prot: 1 }, webhook: { handler: {}, zzz: 1 } }).problems,
+      read({ mangement: {}, rest: { prot: 1 }, webhook: { handler: {}, xylophone: 1 } }).problems,
       [
         'portico.config.ts has an unknown key "mangement"; did you mean management?',
         'portico.config.ts has an unknown key "rest.prot"; did you mean rest.port?',
         'portico.config.ts has an unknown key "webhook.handler"; did you mean webhook.handlers?',
-        'portico.config.ts has an unknown key "webhook.zzz"',
+        'portico.config.ts has an unknown key "webhook.xylophone"',
       ],
     );
   });

@@ -223,7 +223,7 @@ export function openRestDoor({
     api,
     sending,
   });
-  apis.doors.set('rest', async () => {
+  const described = async () => {
     const { restApi } = await import('../rest/api/rest-api.ts');
     if (relations.size === 0 && users.rows === undefined) return [restApi('', api)];
     const { relationsApi, usersApi } = await import('../rest/api/relations-api.ts');
@@ -232,6 +232,11 @@ export function openRestDoor({
     if (isStandard && ofUsers !== undefined)
       return relationsApi([...declared, ofUsers], { prefix: '', policy: api });
     return [restApi('', api, usersApi(ofUsers)), ...relationsApi(declared, { prefix: '', policy: api })];
+  };
+  apis.doors.set('rest', async () => {
+    if (sending === undefined) return described();
+    const { sendingApi } = await import('../rest/api/sending-api.ts');
+    return [...(await described()), ...sendingApi(api)];
   });
 }
 

@@ -112,6 +112,11 @@ export class SendingApi {
     ];
   }
 
+  /** Its routes, such as `GET tenants/:tenant`. */
+  get routes(): readonly string[] {
+    return this.#routes.map(({ method, segments }) => `${method} ${segments.join('/')}`);
+  }
+
   /** Answers a request for a path below the root of the API. Throws HttpProblem. */
   handle(ctx: RequestContext, path: string): MaybePromise<Reply> {
     const segments = path.split('/').filter((segment) => segment !== '');

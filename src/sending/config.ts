@@ -73,7 +73,7 @@ export const sendingSchema = v.object(
     ),
     /** Whether endpoints may have addresses in private networks. Default: false. */
     allowPrivate: v.optional(toggleField, false),
-    /** Attempts before an event is given up for an endpoint. Default: 25, over about two and a half days. */
+    /** Attempts before an event is given up for an endpoint. Default: 25, over about two days. */
     attempts: v.optional(countField, 25),
     /** Timeout of an attempt, in milliseconds. */
     timeout: v.optional(countField, 15_000),

@@ -28,7 +28,7 @@ const MODULE = `  management: { endpoints: [
     { id: 'thing', path: 'part?', query: ['a', 'b?'], read: ({ path, query }) => ({ path, query }),
       write: ({ body }) => body ?? undefined, delete: () => undefined },
   ] },
-  webhook: { sources: {
+  webhook: { sending, sources: {
     hub: { scheme: 'github', secrets: ['sesame'] },
     shop: { scheme: 'standard', secrets: ['whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'] },
   } },
@@ -38,10 +38,11 @@ const MODULE = `  management: { endpoints: [
 export async function startDescribed(
   env: Readonly<Record<string, string>> = {},
   relations?: object,
+  sending: boolean | object = false,
 ): Promise<TestService> {
   const declared = relations === undefined ? '' : `  relations: ${JSON.stringify(relations)},\n`;
   const service = await startTestService({
-    module: `export default {\n${declared}${MODULE}`,
+    module: `const sending = ${JSON.stringify(sending)};\nexport default {\n${declared}${MODULE}`,
     env: { MANAGEMENT_INCLUDE: '*', WEBHOOK_MAX_BODY_BYTES: '2000', ...env },
   });
   await service.listen();

@@ -63,6 +63,22 @@ const key: Parameters<(of: paths['/loans/{book_id},{reader}']['get']['parameters
 };
 void key;
 
+export async function publish(base: string, event: components['schemas']['NewEvent']): Promise<number | undefined> {
+  const method: keyof paths['/events'] & 'post' = 'post';
+  const reply = await fetch(base + '/events', { method, body: JSON.stringify(event) });
+  const published = (await reply.json()) as Json<operations['events.publish']['responses'][202]>;
+  return 'events' in published ? published.events[0]?.endpoints : published.endpoints;
+}
+
+export async function hook(base: string, tenant: string, url: string): Promise<string> {
+  const path = \`\${base}/webhooks/tenants/\${tenant}/endpoints\`;
+  const reply = await fetch(path, { method: 'POST', body: JSON.stringify({ url }) });
+  const { secret } = (await reply.json()) as Json<operations['webhooks.createEndpoint']['responses'][201]>;
+  return secret;
+}
+
+// @ts-expect-error
+void ((base: string) => publish(base, { tenant: 'acme', data: 1 }));
 // @ts-expect-error
 void ((base: string) => createBook(base, { author_id: 1 }));
 // @ts-expect-error
@@ -104,7 +120,7 @@ const RELATIONS = {
 };
 
 test('a client that is generated from the document compiles, and works', async () => {
-  await using service = await startDescribed({}, RELATIONS);
+  await using service = await startDescribed({}, RELATIONS, true);
   await using folder = await temporaryFolder();
   using _api = withCompilerApi();
   const { astToString, default: generate } = await import('openapi-typescript');
@@ -131,4 +147,7 @@ test('a client that is generated from the document compiles, and works', async (
   assert.deepEqual(emma, { id: 1, title: 'Emma', price: '9.90', published: null, author_id: 1 });
   assert.equal(await client.raise(rest, emma, { price: '12.50' }), '12.50');
   assert.deepEqual(await client.pricesOf(rest, { title: ['Emma'] }), [['12.50', null]]);
+  assert.match(await client.hook(rest, 'acme', 'https://example.invalid/hooks'), /^whsec_/);
+  const runAt = '2100-01-01T00:00:00Z';
+  assert.equal(await client.publish(rest, { tenant: 'acme', type: 'a', data: 1, runAt }), 1);
 });

@@ -1,4 +1,5 @@
 import { type ChangeEvent, type FollowOptions, follow } from './client-events.ts';
+import { type SendingClient, sendingClient } from './client-sending.ts';
 
 export type { ChangeEvent } from './client-events.ts';
 
@@ -150,10 +151,11 @@ interface WriteResult {
 
 type TypesByName<R> = { readonly [N in keyof R]: RelationTypes };
 
-/** The relations of a service by name. */
+/** The relations of a service by name, and its `events` and `webhooks` unless relations have these names. */
 export type Client<R extends TypesByName<R>> = {
   readonly [N in Exclude<keyof R, keyof Shared<R>>]: RelationClient<N, R[N]>;
-} & Shared<R>;
+} & Shared<R> &
+  (string extends keyof R ? SendingClient : Omit<SendingClient, keyof R>);
 
 interface Shared<R extends TypesByName<R>> {
   /** The rows of a relation, also of one that has the name of another member. */
@@ -213,9 +215,11 @@ export function client<R extends TypesByName<R> = Record<string, Untyped>>(
   options: ClientOptions = {},
 ): Client<R> {
   const door = new Door(url, options);
+  // A relation may have the name, and then has these methods too.
+  const sending: Readonly<Record<string, object>> = { ...sendingClient(door) };
   const relations = new Map<string, unknown>();
   const relation = (name: string) => {
-    const found = relations.get(name) ?? relationOf(door, name);
+    const found = relations.get(name) ?? { ...relationOf(door, name), ...sending[name] };
     relations.set(name, found);
     return found;
   };
@@ -241,6 +245,8 @@ const tags = new WeakMap<object, string>();
 interface Sent {
   readonly query?: URLSearchParams | undefined;
   readonly body?: unknown;
+  /** The body instead, as JSON on lines. */
+  readonly lines?: readonly string[];
   readonly headers?: Readonly<Record<string, string>>;
   readonly signal?: AbortSignal | undefined;
   readonly cache?: 'no-store';
@@ -260,7 +266,7 @@ class Door {
   async send(
     method: string,
     path: string,
-    { query, body, headers = {}, signal, cache }: Sent = {},
+    { query, body, lines, headers = {}, signal, cache }: Sent = {},
   ): Promise<Response> {
     const { token, headers: always, fetch: send = fetch } = this.#options;
     const found = typeof token === 'function' ? await token() : token;
@@ -271,10 +277,12 @@ class Door {
         accept: 'application/json, application/problem+json',
         ...(found !== undefined && { authorization: `Bearer ${found}` }),
         ...(body !== undefined && { 'content-type': 'application/json' }),
+        ...(lines !== undefined && { 'content-type': 'application/x-ndjson' }),
         ...always,
         ...headers,
       },
       ...(body !== undefined && { body: JSON.stringify(body) }),
+      ...(lines !== undefined && { body: lines.join('\n') }),
       ...(signal !== undefined && { signal }),
       ...(cache !== undefined && { cache }),
     });

@@ -12,6 +12,8 @@ const KEPT_FOR = 1_000;
 const CACHE = 8 * 1024 * 1024;
 /** Estimated size of a compiled schema for each byte of its JSON. */
 const COMPILED = 20;
+/** How the event types of Portico itself begin: a test event must fit no schema. */
+const OWN_TYPES = 'portico.';
 /** Faults of an event that are told. */
 const MAX_FAULTS = 20;
 
@@ -106,6 +108,8 @@ export async function readEventType(
     problems.push(
       `an event type takes words of letters, digits, "_" and "-" with dots between, at most ${MAX_TYPE} characters`,
     );
+  if (name.startsWith(OWN_TYPES))
+    problems.push(`event types that begin with "${OWN_TYPES}" are those of Portico`);
   if (!isRecord(given)) {
     problems.push('the body must be an object with description, schema and example');
     return undefined;

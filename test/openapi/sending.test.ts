@@ -106,6 +106,7 @@ test('the reply of every operation is as the document says', async () => {
   const schema = { type: 'object', required: ['id'] };
   await send('putEventType', 200, { parameters: { type }, body: { schema, example: { id: 7 } } });
   await send('putEventType', 400, { parameters: { type }, body: { schema: { type: 7 } } });
+  await send('putEventType', 400, { parameters: { type: 'portico.test' }, body: {} });
   await send('readEventType', 200, { parameters: { type } });
   await send('listEventTypes', 200, { query: '?limit=1' });
   await send('putTenant', 200, { parameters, body: { description: 'Acme Ltd' } });

@@ -114,6 +114,25 @@ for (const [engine, { skip, url }] of Object.entries(sendingEngines)) {
   });
 }
 
+test('the attempts are those of the settings; a repeated request gives an event that was given up new ones', async () => {
+  await using receiver = await startReceiver({
+    '/x': (response, attempt) => response.writeHead(attempt < 3 ? 500 : 200).end(),
+  });
+  await using sending = await startSending(undefined, { attempts: 2, backoff: 1, maxBackoff: 1 });
+  const portico = client(sending.service.urls.rest ?? '');
+  const endpoints = portico.webhooks.endpoints('acme');
+  const { id } = await endpoints.create({ url: `${receiver.url}/x` });
+  const publish = () =>
+    portico.events.publish({ tenant: 'acme', type: 'a', data: 1 }, { idempotencyKey: 'one' });
+  await publish();
+  const ended = (status: 'dead' | 'done') =>
+    waitFor(status, async () => (await all(endpoints.events(id, { status })))[0]);
+  assert.equal((await ended('dead')).attempts, 2);
+  assert.equal(receiver.at('/x').length, 2);
+  await publish();
+  assert.equal((await ended('done')).attempts, 1);
+});
+
 /** A relation keeps its type; the compiler checks it. */
 interface Events {
   readonly events: {

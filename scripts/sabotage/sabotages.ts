@@ -1919,4 +1919,12 @@ export const SABOTAGES: readonly Sabotage[] = [
     to: '',
     test: 'test/database/postgres-replica-positions.test.ts',
   },
+  {
+    promise: 'The attempts at endpoints have the numbers of webhook.sending',
+    change: 'those of handlers win',
+    file: 'src/sending/sending.ts',
+    from: 'limits: { ...limits, keptAttempts, maxBodyBytes },',
+    to: 'limits: { ...limits, ...numbers },',
+    test: 'test/sending/client.test.ts',
+  },
 ];

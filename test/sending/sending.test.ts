@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { Webhook } from 'standardwebhooks';
+import { Webhook as SvixWebhook } from 'svix';
 import { startReceiver } from '../support/receiver.ts';
 import { sendingEngines, startSending } from '../support/sending.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -38,7 +39,11 @@ for (const [engine, { skip, url }] of Object.entries(sendingEngines)) {
         ['/paid', paid],
       ] as const) {
         for (const { headers, body } of receiver.at(path)) {
-          const event = new Webhook(secret).verify(body.toString(), headers as Record<string, string>);
+          const signed = [body.toString(), headers as Record<string, string>] as const;
+          const event = new Webhook(secret).verify(...signed);
+          new SvixWebhook(secret).verify(...signed);
+          const another = new SvixWebhook(`whsec_${Buffer.alloc(32).toString('base64')}`);
+          assert.throws(() => another.verify(...signed));
           assert.ok(ids.includes(String(headers['webhook-id'])));
           assert.equal(typeof (event as { type: unknown }).type, 'string');
         }

@@ -144,8 +144,8 @@ export const SABOTAGES: readonly Sabotage[] = [
     promise: 'Waiting jobs start before new ones',
     change: 'a delivery is handed over while others wait',
     file: 'src/inbox/dispatch/worker.ts',
-    from: 'if (this.#stopped || !this.#isCaughtUp || this.#pending || this.#claiming !== undefined) return undefined;',
-    to: 'if (this.#stopped) return undefined;',
+    from: 'if (group === undefined && isBehind) return undefined;',
+    to: 'void isBehind;',
     test: 'test/database/inbox-handover.test.ts',
   },
   {

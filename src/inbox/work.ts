@@ -58,7 +58,7 @@ interface WorkNumbers {
 
 /** What further targets are made with. */
 export interface TargetTools {
-  /** A network of their own, so that slow look-ups of its hosts hold up no other target. */
+  /** Another network, so that slow look-ups of its hosts hold up no other target. */
   network(): Network;
   readonly numbers: Pick<WorkNumbers, 'keptAttempts' | 'maxBodyBytes'>;
   readonly trace: TraceTarget;

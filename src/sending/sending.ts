@@ -128,7 +128,7 @@ export class Sending {
   /** Forgets an endpoint that this process has changed or removed. */
   async changed({ tenant, id }: Pick<StoredEndpoint, 'tenant' | 'id'>): Promise<void> {
     this.#endpoints?.forget(id);
-    // A publication would find out; so it need not try first.
+    // Saves the next publication a look at the old endpoints.
     await this.subscriptions.load(tenant);
   }
 

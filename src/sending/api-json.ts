@@ -83,6 +83,8 @@ export function attemptJson({ attempt, outcome, startedAt, duration, answer, err
 export function bodyOf({ body }: StoredEvent): {
   readonly channels?: readonly string[];
   readonly data?: unknown;
+  /** Of a test event. */
+  readonly test?: boolean;
 } {
   return JSON.parse(Buffer.from(body).toString());
 }

@@ -353,8 +353,8 @@ export class SendingApi {
     const page = await this.#sending.log.replayPage(tenant, { after: Number(after), since: from, until: to });
     const wanted = page.flatMap((event) => {
       const body = bodyOf(event);
-      const { channels, data } = body;
-      if (!subscription.wants({ type: event.type, channels, data })) return [];
+      const { channels, data, test } = body;
+      if (test === true || !subscription.wants({ type: event.type, channels, data })) return [];
       return [{ seq: event.seq, orderKey: subscription.orderKey(body) }];
     });
     const added = await this.#sending.log.addAll(this.#target(endpoint), wanted);

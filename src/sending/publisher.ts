@@ -70,6 +70,8 @@ export class Publisher {
       type,
       timestamp: new Date(receivedAt).toISOString(),
       ...(channels !== undefined && { channels }),
+      // A replay to another endpoint leaves it out.
+      ...(only !== undefined && { test: true }),
       data,
     };
     const facts = {

@@ -96,6 +96,12 @@ for (const [engine, { skip, url }] of Object.entries(sendingEngines)) {
       const test = await endpoints.test(id);
       await waitFor('the test event', () => receiver.at('/late')[3]?.headers['webhook-id'] === test);
 
+      const later = await endpoints.create({ url: `${receiver.url}/later` });
+      const without = await all(endpoints.replay(later.id, { since: '1h' }));
+      // The test event was for one endpoint.
+      assert.deepEqual([without.at(-1)?.examined, without.at(-1)?.added], [4, 3]);
+      await endpoints.remove(later.id);
+
       const rotated = await endpoints.rotate(id, { overlapHours: 1 });
       assert.notEqual(rotated.secret, secret);
       const changed = await endpoints.change(id, { rate: null, description: 'x', enabled: false });

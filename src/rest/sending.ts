@@ -12,7 +12,7 @@ import { refuseCrossSite } from '../access/cors.ts';
 import { type Guards, guarded } from '../access/guarded.ts';
 import { isRecord } from '../core/json.ts';
 import { traceOfHeaders } from '../core/trace.ts';
-import { parseIsoTime, TenantChangedError } from '../inbox/delivery.ts';
+import { parseIsoTime } from '../inbox/delivery.ts';
 import type { SendingApi } from '../sending/api.ts';
 import { TENANT } from '../sending/endpoints.ts';
 import { EventRefusedError } from '../sending/event-types.ts';
@@ -126,16 +126,6 @@ async function stored(sending: Sending, event: NewEvent, at: string): Promise<Pu
 }
 
 function refusalOf(error: unknown, at: string): unknown {
-  if (error instanceof TenantChangedError)
-    return new HttpProblem(
-      503,
-      'STORE_UNAVAILABLE',
-      'The endpoints of the tenant keep changing; publish it again',
-      {
-        cause: error,
-        headers: { 'retry-after': '1' },
-      },
-    );
   if (!(error instanceof EventRefusedError)) return error;
   const reasons = error.faults.map(({ pointer, detail }) => ({ pointer: `${at}/data${pointer}`, detail }));
   return new HttpProblem(400, 'EVENT_REFUSED', 'The data do not fit the schema of the event type', {

@@ -1,3 +1,4 @@
+import { StoreUnavailableError } from '../core/errors.ts';
 import { GenerationalCache } from '../core/generational-cache.ts';
 import { parsePointer, valueAt } from '../core/json.ts';
 import { isThenable, type MaybePromise } from '../core/scheduler.ts';
@@ -106,7 +107,9 @@ export class Publisher {
         // Removed by retention in this moment, and its key with it: the event was published long ago.
         return { id: id ?? facts.id, isRepeat: true };
       } catch (error) {
-        if (!(error instanceof TenantChangedError) || looks === MAX_LOOKS) throw error;
+        if (!(error instanceof TenantChangedError)) throw error;
+        if (looks === MAX_LOOKS)
+          throw new StoreUnavailableError('The endpoints of the tenant keep changing', { cause: error });
         ({ version, all } = await subscriptions.load(tenant));
       }
     }

@@ -1,3 +1,4 @@
+import { createContext, Script } from 'node:vm';
 import type { ErrorObject, ValidateFunction } from 'ajv';
 import { GenerationalCache } from '../core/generational-cache.ts';
 import { isRecord } from '../core/json.ts';
@@ -30,8 +31,8 @@ export class EventRefusedError extends Error {
   readonly code = 'EVENT_REFUSED';
   readonly faults: readonly EventFault[];
 
-  constructor(type: string, faults: readonly EventFault[]) {
-    super(`the data of the event do not have the form of ${type}`);
+  constructor(type: string, faults: readonly EventFault[], options?: ErrorOptions) {
+    super(`the data of the event do not have the form of ${type}`, options);
     this.faults = faults;
   }
 }
@@ -44,6 +45,15 @@ export class SchemaError extends Error {
 
 type Validator = ValidateFunction<unknown>;
 
+interface KnownType {
+  /** Undefined for a type without a schema. */
+  readonly check: Validator | undefined;
+  /** Whether a check may take long. */
+  readonly isSlow: boolean;
+  /** On the monotonic clock. */
+  readonly until: number;
+}
+
 /** Loaded with the first schema. */
 async function compile(schema: unknown): Promise<Validator> {
   const { Ajv2020 } = await import('ajv/dist/2020.js');
@@ -55,12 +65,41 @@ async function compile(schema: unknown): Promise<Validator> {
   }
 }
 
+/** Keywords that take long for some data, or schemas that apply themselves. */
+const SLOW = /"(?:pattern|patternProperties|uniqueItems|\$ref|\$dynamicRef)":/;
+/** Longest check of an event, in milliseconds. */
+const MAX_TIME = 50;
+
+/** Runs functions for a bounded time. V8 ends them wherever they are, in a regular expression too. */
+class BoundedCalls {
+  readonly #scope: { call: (() => boolean) | undefined } = { call: undefined };
+  readonly #context = createContext(this.#scope);
+  readonly #script = new Script('call()');
+
+  /** Throws ERR_SCRIPT_EXECUTION_TIMEOUT after `MAX_TIME`, and what the function throws. */
+  run(call: () => boolean): boolean {
+    this.#scope.call = call;
+    try {
+      return this.#script.runInContext(this.#context, { timeout: MAX_TIME });
+    } finally {
+      this.#scope.call = undefined;
+    }
+  }
+}
+
+function holdsInTime(call: () => boolean): boolean {
+  try {
+    return new BoundedCalls().run(call);
+  } catch {
+    return false;
+  }
+}
+
 /** Event types, of which the process keeps the compiled schemas. */
 export class EventTypes {
   readonly #store: Pick<SendingStore, 'eventType'>;
-  readonly #kept = new GenerationalCache<{ readonly check: Validator | undefined; readonly until: number }>(
-    CACHE,
-  );
+  readonly #kept = new GenerationalCache<KnownType>(CACHE);
+  #calls: BoundedCalls | undefined;
 
   constructor(store: Pick<SendingStore, 'eventType'>) {
     this.#store = store;
@@ -70,8 +109,20 @@ export class EventTypes {
   async check(type: string, data: unknown): Promise<void> {
     const kept = this.#kept.get(type);
     const known = kept !== undefined && kept.until > performance.now() ? kept : await this.#load(type);
-    if (known.check === undefined || known.check(data)) return;
-    throw new EventRefusedError(type, (known.check.errors ?? []).slice(0, MAX_FAULTS).map(faultOf));
+    const { check } = known;
+    if (check === undefined || this.#holds(type, known, data)) return;
+    throw new EventRefusedError(type, (check.errors ?? []).slice(0, MAX_FAULTS).map(faultOf));
+  }
+
+  #holds(type: string, { check, isSlow }: KnownType, data: unknown): boolean {
+    if (check === undefined || !isSlow) return check?.(data) ?? true;
+    this.#calls ??= new BoundedCalls();
+    try {
+      return this.#calls.run(() => check(data));
+    } catch (cause) {
+      const detail = `the schema of the type could not be applied to them within ${MAX_TIME} ms`;
+      throw new EventRefusedError(type, [{ pointer: '', detail }], { cause });
+    }
   }
 
   /** Forgets a type that this process has changed. */
@@ -83,7 +134,8 @@ export class EventTypes {
     const found = await this.#store.eventType(type);
     const schema = found?.schema;
     const check = schema === undefined || schema === null ? undefined : await compile(schema);
-    const known = { check, until: performance.now() + KEPT_FOR };
+    const isSlow = check !== undefined && SLOW.test(JSON.stringify(schema));
+    const known = { check, isSlow, until: performance.now() + KEPT_FOR };
     const bytes = schema === undefined ? 200 : 2_000 + COMPILED * JSON.stringify(schema).length;
     this.#kept.delete(type);
     this.#kept.set(type, known, bytes);
@@ -126,7 +178,8 @@ export async function readEventType(
   if (problems.length > count) return undefined;
   if (schema !== undefined && schema !== null) {
     const check = await compile(schema);
-    if (example !== undefined && !check(example)) {
+    if (example !== undefined && !holdsInTime(() => check(example))) {
+      if ((check.errors ?? []).length === 0) problems.push(`example cannot be checked within ${MAX_TIME} ms`);
       for (const { pointer, detail } of (check.errors ?? []).map(faultOf))
         problems.push(`example${pointer} ${detail}`);
       return undefined;

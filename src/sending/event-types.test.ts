@@ -1,0 +1,74 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { EventRefusedError, EventTypes } from './event-types.ts';
+
+const typesOf = (schema: unknown) =>
+  new EventTypes({
+    eventType: (name) => ({
+      seq: 1,
+      name,
+      description: '',
+      schema,
+      example: undefined,
+      createdAt: 0,
+      updatedAt: 0,
+    }),
+  });
+
+test('data that do not fit are refused, each with its place', async () => {
+  const types = typesOf({
+    type: 'object',
+    required: ['id'],
+    properties: {
+      id: { type: 'integer' },
+      tags: { type: 'array', items: { type: 'string', pattern: '^[a-z]+$' } },
+    },
+  });
+  await types.check('a', { id: 1, tags: ['x'] });
+  for (const [data, pointer] of [
+    [{}, ''],
+    [{ id: 'x' }, '/id'],
+    [{ id: 1, tags: ['x', 'Y'] }, '/tags/1'],
+  ] as const)
+    await assert.rejects(types.check('a', data), (error) => {
+      assert.ok(error instanceof EventRefusedError);
+      assert.equal(error.faults[0]?.pointer, pointer);
+      return true;
+    });
+});
+
+// Without its bound each of these would take minutes, and the test would end at its own limit.
+const SLOW: Readonly<Record<string, readonly [schema: unknown, data: unknown]>> = {
+  'an expression that tries everything': [{ pattern: '^(a+)+$' }, `${'a'.repeat(64)}!`],
+  'many items that are compared with each other': [
+    { uniqueItems: true },
+    Array.from({ length: 80_000 }, (_, i) => [i]),
+  ],
+  'a schema that applies itself twice at each level': [
+    {
+      $defs: {
+        0: false,
+        ...Object.fromEntries(
+          Array.from({ length: 60 }, (_, i) => [
+            i + 1,
+            { anyOf: [{ $ref: `#/$defs/${i}` }, { $ref: `#/$defs/${i}` }] },
+          ]),
+        ),
+      },
+      $ref: '#/$defs/60',
+    },
+    1,
+  ],
+};
+
+for (const [what, [schema, data]] of Object.entries(SLOW)) {
+  test(`a check ends in time: ${what}`, async () => {
+    const types = typesOf(schema);
+    await assert.rejects(
+      types.check('a', data),
+      (error) => error instanceof EventRefusedError && /within 50 ms/.test(error.faults[0]?.detail ?? ''),
+    );
+    // The next check is not affected.
+    await assert.rejects(types.check('a', data), EventRefusedError);
+  });
+}

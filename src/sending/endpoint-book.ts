@@ -50,9 +50,10 @@ export class EndpointBook<T> {
     return wanted.promise;
   }
 
-  /** Forgets an endpoint that this process has changed. */
+  /** Has an endpoint read anew that this process has changed; its sender stays if its settings are the same. */
   forget(id: string): void {
-    this.#entries.delete(id);
+    const known = this.#entries.get(id);
+    if (known !== undefined) known.readAt = Number.NEGATIVE_INFINITY;
   }
 
   async #read(): Promise<void> {

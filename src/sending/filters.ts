@@ -74,6 +74,9 @@ class FilterCompiler {
     const at = `${path}.${name}`;
     if (name === 'and' || name === 'or') {
       if (!Array.isArray(given)) throw new FilterError(`${at} must be an array of conditions`);
+      // Empty ones count too.
+      if (given.length > LIMITS.nodes)
+        throw new FilterError(`filter has more than ${LIMITS.nodes} conditions`);
       const tests = given.map((each, i) => this.object(each, `${at}[${i}]`, depth + 1));
       return name === 'and' ? every(tests) : (data) => tests.some((test) => test(data));
     }
@@ -91,7 +94,8 @@ class FilterCompiler {
     if (isScalar(given)) return (value) => value === given;
     if (!isRecord(given)) throw new FilterError(`${at} must be a value, or an object of comparisons`);
     const names = Object.keys(given);
-    const isComparison = (name: string) => name in COMPARISONS || name === 'in' || name === 'null';
+    const isComparison = (name: string) =>
+      Object.hasOwn(COMPARISONS, name) || name === 'in' || name === 'null';
     if (names.length === 0) throw new FilterError(`${at} has no comparison`);
     // A member may be called like a comparison only within an object that has no comparison.
     if (!names.some(isComparison)) return this.object(given, at, depth + 1);

@@ -123,19 +123,26 @@ export class EndpointLanes implements TargetGroup {
     const claims = new Map<string, number>();
     let left = limit;
     const perClaim = Math.max(1, Math.ceil(limit / ROUND));
-    for (const tenant of [...this.#turns]) {
-      if (left <= 0 || claims.size >= ROUND) break;
-      // Goes behind the other tenants.
+    let full = 0;
+    // Visits the tenants again that were put behind the others.
+    for (const tenant of this.#turns) {
+      if (left <= 0 || claims.size >= ROUND || full > this.#turns.size) break;
       this.#turns.delete(tenant);
       this.#turns.add(tenant);
-      if (tenant.inFlight >= this.#limits.perTenant) continue;
+      const room = this.#limits.perTenant - tenant.inFlight;
+      full = room > 0 ? 0 : full + 1;
       const [lane] = tenant.ready;
-      if (lane === undefined) continue;
-      const count = Math.min(left, perClaim, this.#free(lane), this.#limits.perTenant - tenant.inFlight);
-      // It has a turn again once it is known that it has more.
+      if (room <= 0 || lane === undefined) continue;
+      const count = Math.min(left, perClaim, room, this.#free(lane));
       this.#unready(lane);
+      if (count <= 0) {
+        // Ready no more, since an attempt began or failed meanwhile.
+        this.#place(lane);
+        this.#settleIdle(lane);
+        continue;
+      }
+      // It has a turn again once it is known that it has more.
       lane.hasMore = false;
-      if (count <= 0) continue;
       this.#begin(lane, count);
       left -= count;
       claims.set(lane.target, count);

@@ -1927,4 +1927,37 @@ export const SABOTAGES: readonly Sabotage[] = [
     to: 'limits: { ...limits, ...numbers },',
     test: 'test/sending/client.test.ts',
   },
+  {
+    promise: 'A published event reaches the endpoints that were acknowledged before',
+    change: 'an event on PostgreSQL is stored whatever the version of the endpoints of its tenant',
+    file: 'src/sql/postgres-inbox/append.ts',
+    from: 'given.tenant IS NOT NULL AND given.version <> coalesce(',
+    to: 'false AND given.version <> coalesce(',
+    test: 'test/sending/delivery.test.ts',
+  },
+  {
+    promise: 'Events with the same key are sent one after the other',
+    change: 'jobs of endpoints have no order key',
+    file: 'src/sending/publisher.ts',
+    from: 'orderKey: subscription.orderKey(body)',
+    to: 'orderKey: null',
+    test: 'test/sending/delivery.test.ts',
+  },
+  {
+    promise: 'Tenants take turns',
+    change: 'a tenant that had its turn stays before the others',
+    file: 'src/sending/lanes.ts',
+    from: `      this.#turns.delete(tenant);
+      this.#turns.add(tenant);`,
+    to: '',
+    test: 'src/sending/lanes.test.ts',
+  },
+  {
+    promise: 'An endpoint that fails gets no attempts for a time',
+    change: 'no circuit opens',
+    file: 'src/sending/lanes.ts',
+    from: 'if (lane.failures < OPENS) return;',
+    to: 'return;',
+    test: 'src/sending/lanes.test.ts',
+  },
 ];

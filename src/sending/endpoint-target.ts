@@ -102,10 +102,16 @@ export function endpointTarget(options: EndpointTargetOptions): EndpointTarget {
     group: lanes,
     async run(job, signal, answered) {
       const entry = await book.get(endpointOfTarget(job.target).id);
-      if (entry === undefined) throw new AttemptError('the endpoint was removed', 'never');
+      if (entry === undefined || entry.endpoint.disabled !== null) {
+        // A circuit would keep the other jobs.
+        lanes.skip(job.target);
+        const why =
+          entry === undefined
+            ? 'the endpoint was removed'
+            : `the endpoint is disabled (${entry.endpoint.disabled})`;
+        throw new AttemptError(why, 'never');
+      }
       const { endpoint, made } = entry;
-      if (endpoint.disabled !== null)
-        throw new AttemptError(`the endpoint is disabled (${endpoint.disabled})`, 'never');
       let status = 0;
       try {
         await made.run(job, signal, (answer) => {

@@ -367,6 +367,33 @@ test('attempts that outlast the failures of their endpoint do not count as faili
   assert.equal(simulation.round(100).length, LIMITS.failing);
 });
 
+test('the jobs of an endpoint that is disabled or removed end without opening its circuit', () => {
+  const simulation = new Simulation([1]);
+  const [target = ''] = simulation.targets;
+  for (let i = 0; i < 40; i++) simulation.publish(target);
+  while (simulation.running.length > 0) {
+    simulation.lanes.skip(target);
+    // For the simulation too it is no failure.
+    simulation.running.pop();
+    simulation.lanes.ended(target, 'dead');
+    assert.equal(simulation.lanes.open, 0);
+    for (const { limit } of simulation.lanes.next(LIMITS.perEndpoint)) {
+      const jobs = Math.min(limit, simulation.due.get(target) ?? 0);
+      simulation.due.set(target, (simulation.due.get(target) ?? 0) - jobs);
+      for (let i = 0; i < jobs; i++) simulation.running.push(target);
+      simulation.lanes.claimed(target, jobs, jobs === limit);
+    }
+  }
+  assert.equal(simulation.due.get(target), 0);
+  // What fails later counts again.
+  for (let i = 1; i <= OPENS; i++) {
+    assert.equal(simulation.lanes.open, 0);
+    assert.ok(simulation.lanes.reserve(target));
+    simulation.lanes.ended(target, 'dead');
+  }
+  assert.equal(simulation.lanes.open, 1);
+});
+
 test('an endpoint with a rate waits for it without a claim, and is woken', async () => {
   let now = 0;
   const rate = new ClaimRateLimit({ perMs: 1 / 50, burst: 2 }, () => now);

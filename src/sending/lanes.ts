@@ -46,6 +46,8 @@ interface Lane {
   openUntil: number;
   /** Whether it may have due jobs. */
   hasMore: boolean;
+  /** Running attempts that send nothing, since it is disabled or removed. */
+  skipped: number;
 }
 
 interface Tenant {
@@ -176,10 +178,18 @@ export class EndpointLanes implements TargetGroup {
     this.#settleIdle(lane);
   }
 
+  /** Notes that a running attempt sends nothing: its end says nothing against the endpoint. */
+  skip(target: string): void {
+    this.#laneOf(target).skipped++;
+  }
+
   ended(target: string, outcome?: Outcome['kind']): void {
     const lane = this.#laneOf(target);
     this.#end(lane, 1);
-    if (outcome === 'done') this.#succeeded(lane);
+    const isSkipped = outcome === 'dead' && lane.skipped > 0;
+    if (isSkipped) lane.skipped--;
+    if (lane.inFlight === 0) lane.skipped = 0;
+    if (outcome === 'done' || isSkipped) this.#succeeded(lane);
     else if (outcome === 'retry' || outcome === 'dead') this.#failed(lane);
     this.#place(lane);
     this.#settleIdle(lane);
@@ -260,7 +270,16 @@ export class EndpointLanes implements TargetGroup {
     const tenant = this.#tenants.get(name) ?? { name, inFlight: 0, ready: new Set<Lane>(), lanes: 0 };
     this.#tenants.set(name, tenant);
     tenant.lanes++;
-    const lane = { target, tenant, inFlight: 0, cap: 1, failures: 0, openUntil: 0, hasMore: false };
+    const lane = {
+      target,
+      tenant,
+      inFlight: 0,
+      cap: 1,
+      failures: 0,
+      openUntil: 0,
+      hasMore: false,
+      skipped: 0,
+    };
     this.#lanes.set(target, lane);
     return lane;
   }

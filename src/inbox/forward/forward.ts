@@ -252,17 +252,21 @@ function boundIdle<A extends HttpAgent>(agent: A, idle: Set<Duplex>, max: number
   if (max === Number.POSITIVE_INFINITY) return agent;
   const keep = agent.keepSocketAlive.bind(agent);
   const reuse = agent.reuseSocket.bind(agent);
+  function forget(this: Duplex): void {
+    idle.delete(this);
+  }
   // Both are made to be replaced (nodejs.org/api/http.html#agentkeepsocketalivesocket). The type lacks the result.
   agent.keepSocketAlive = (socket) => {
     const isKept: unknown = idle.size < max ? keep(socket) : false;
     if (isKept !== false) {
       idle.add(socket);
-      socket.once('close', () => idle.delete(socket));
+      socket.once('close', forget);
     }
     return isKept as undefined;
   };
   agent.reuseSocket = (socket, request) => {
     idle.delete(socket);
+    socket.off('close', forget);
     reuse(socket, request);
   };
   return agent;

@@ -64,7 +64,7 @@ const OPENS = 5;
 /** How long a circuit stays open at first and at most, in milliseconds; it doubles with each further failure. */
 const OPEN = { first: 1_000, last: 60_000 } as const;
 /** Endpoints that one round claims from. */
-const ROUND = 16;
+const ROUND = 64;
 /** Lanes without work that are remembered because they failed. */
 const MAX_IDLE = 20_000;
 

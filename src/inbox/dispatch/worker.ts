@@ -82,8 +82,6 @@ export class Worker {
   /** Resolves once `#storing` is 0; created on demand. */
   #allStored: PromiseWithResolvers<void> | undefined;
   #claiming: Promise<void> | undefined;
-  /** Whether a claim waits until `#storing` is 0. */
-  #claimWaits = false;
   /** Whether there may be a job to claim. */
   #pending = false;
   /** Whether the last claim or poll left no job; false while a claim waits for a rate limit or for bytes. */
@@ -140,8 +138,6 @@ export class Worker {
     // Targets of a group are behind or keep up each on its own.
     const isBehind = !this.#isCaughtUp || this.#pending || this.#claiming !== undefined;
     if (group === undefined && isBehind) return undefined;
-    // Jobs stored without a pause would keep the claim waiting.
-    if (this.#claimWaits) return undefined;
     // If it is unknown whether the job was stored, its first claim counts as the second attempt, which must
     // be allowed.
     if (target.maxAttempts < 2) return undefined;
@@ -245,12 +241,8 @@ export class Worker {
   async #claim(): Promise<void> {
     const { inbox, target, owner, lease, leases, bytes, events } = this.#options;
     // The lease of a job being stored could end during the claim, and its number, needed for `held`, is not
-    // known yet.
-    if (this.#storing > 0) {
-      this.#claimWaits = true;
-      await this.#whenStored();
-      this.#claimWaits = false;
-    }
+    // known yet. Jobs of a group are stored without a pause, so that its claims would never begin.
+    if (this.#storing > 0 && target.group === undefined) await this.#whenStored();
     for (
       let claimable = this.#claimable();
       this.#pending && claimable > 0 && !this.#stopped;

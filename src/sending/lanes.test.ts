@@ -373,7 +373,7 @@ test('the jobs of an endpoint that is disabled or removed end without opening it
   for (let i = 0; i < 40; i++) simulation.publish(target);
   while (simulation.running.length > 0) {
     simulation.lanes.skip(target);
-    // For the simulation too it is no failure.
+    // The simulation counts no failure either.
     simulation.running.pop();
     simulation.lanes.ended(target, 'dead');
     assert.equal(simulation.lanes.open, 0);

@@ -330,7 +330,7 @@ test('a circuit opens after five failures and lets one attempt through afterward
   simulation.end(0, 'done');
   assert.deepEqual(simulation.round(10), [{ tenant: 't0', target, limit: 1 }]);
   simulation.end(0, 'done');
-  assert.equal(simulation.round(100)[0]?.limit, LIMITS.perEndpoint);
+  assert.equal(simulation.round(1_000)[0]?.limit, LIMITS.perEndpoint);
 });
 
 test('endpoints that fail leave the other attempts to those that do not', () => {

@@ -10,7 +10,8 @@ import { fingerprint, installedVersions, type PageName, pages } from './page-inp
 /** Each bundler is loaded only when needed, because it needs the development packages. */
 const BUNDLES: Readonly<Record<PageName, () => Promise<Bundle>>> = {
   graphiql: async () => (await import('./graphiql-bundle.ts')).bundleGraphiql(),
-  console: async () => (await import('./console-bundle.ts')).bundleConsole(),
+  console: async () => (await import('./console-bundle.ts')).bundleConsole('console', 'main.tsx'),
+  portal: async () => (await import('./console-bundle.ts')).bundleConsole('portal', 'portal.tsx'),
   docs: async () => (await import('./docs-bundle.ts')).bundleDocs(),
 };
 

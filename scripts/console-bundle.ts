@@ -3,15 +3,15 @@ import { licenseNotices } from './license-notices.ts';
 import { type Bundle, nameOf, outputFiles, pageOptions } from './page-bundle.ts';
 import { pages } from './page-inputs.ts';
 
-/** Bundles the console. */
-export async function bundleConsole(): Promise<Bundle> {
-  const { directory } = pages.console;
+/** Bundles one of the pages whose sources are those of the console, by its entry. */
+export async function bundleConsole(page: 'console' | 'portal', entry: string): Promise<Bundle> {
+  const { directory } = pages[page];
   const built = await esbuild.build({
     ...pageOptions,
     format: 'esm',
     jsx: 'automatic',
     outdir: directory,
-    entryPoints: { console: `${directory}main.tsx` },
+    entryPoints: { [page]: `${directory}${entry}` },
   });
   const files = outputFiles(built);
   return {

@@ -17,15 +17,15 @@ const graphiql = [
   '@graphiql/react',
 ] as const;
 
+const react = ['esbuild', 'react', 'react-dom', 'uplot'] as const;
+
 const folder = (path: string) => fileURLToPath(new URL(`../${path}/`, import.meta.url));
 
 /** The pages by name: the folder of their sources, and the packages in them. */
 export const pages = {
   graphiql: { directory: folder('src/graphql/graphiql/page'), packages: graphiql },
-  console: {
-    directory: folder('packages/console'),
-    packages: ['esbuild', 'react', 'react-dom', 'uplot'],
-  },
+  console: { directory: folder('packages/console'), packages: react },
+  portal: { directory: folder('packages/console'), packages: react },
   docs: { directory: folder('src/management/docs-page/page'), packages: ['esbuild', 'swagger-ui-dist'] },
 } as const;
 

@@ -16,6 +16,7 @@ import { Rules } from './pages/rules.tsx';
 import { Threads } from './pages/threads.tsx';
 import { Users } from './pages/users.tsx';
 import { Icon, type IconName } from './parts/icon.tsx';
+import { useKeptFocus } from './parts/kept-focus.ts';
 import { Empty, Page, Status, type Tone } from './parts/parts.tsx';
 import { Toasts } from './parts/toasts.tsx';
 
@@ -195,45 +196,6 @@ function Shell({
       </main>
     </div>
   );
-}
-
-/**
- * Keeps the focus in the page: if the element that has it is removed, as a row or a button that acted, the nearest
- * element around it that still exists gets it.
- */
-function useKeptFocus(page: { readonly current: HTMLElement | null }): void {
-  useEffect(() => {
-    let around: Element[] = [];
-    const note = ({ target }: FocusEvent) => {
-      around = [];
-      for (let each = target as Element | null; each !== null; each = each.parentElement) around.push(each);
-    };
-    const keep = () => {
-      const [lost] = around;
-      if (lost === undefined || document.activeElement !== document.body) return;
-      // Elements that move within the page lose the focus too.
-      const next = around.find(
-        (each) => each.isConnected && (each === lost || each.hasAttribute('tabindex')),
-      );
-      if (next instanceof HTMLElement) next.focus({ preventScroll: true });
-    };
-    const forget = ({ target }: MouseEvent) => {
-      if (
-        target instanceof Element &&
-        target.closest('a, button, input, select, textarea, [tabindex]') === null
-      )
-        around = [];
-    };
-    const watcher = new MutationObserver(keep);
-    if (page.current !== null) watcher.observe(page.current, { childList: true, subtree: true });
-    document.addEventListener('focusin', note);
-    document.addEventListener('mousedown', forget);
-    return () => {
-      watcher.disconnect();
-      document.removeEventListener('focusin', note);
-      document.removeEventListener('mousedown', forget);
-    };
-  }, [page]);
 }
 
 /** The other pages of the service, if they are available. */

@@ -206,6 +206,7 @@ test('its bill of materials lists every package that is inside, with licence and
     'build/graphiql/LICENSES.txt',
     'build/docs/LICENSES.txt',
     'build/console/LICENSES.txt',
+    'build/portal/LICENSES.txt',
   ];
   const inside = notices.flatMap((file) => noticedPackages(readFileSync(join(installed, file), 'utf8')));
   type Component = Readonly<{

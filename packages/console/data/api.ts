@@ -1,13 +1,22 @@
 import { useEffect, useRef } from 'react';
 
+/** A fault of a request, at the member that `pointer` names. */
+export interface Fault {
+  readonly detail: string;
+  readonly pointer?: string;
+}
+
 /** The service answered with an error, or not at all (status 0). */
 export class ApiError extends Error {
   override readonly name = 'ApiError';
   readonly status: number;
+  /** The individual faults of a request, if the service lists them. */
+  readonly faults: readonly Fault[];
 
-  constructor(status: number, message: string) {
+  constructor(status: number, message: string, faults: readonly Fault[] = []) {
     super(message);
     this.status = status;
+    this.faults = faults;
   }
 }
 
@@ -17,7 +26,7 @@ export function read<T>(path: string, signal?: AbortSignal): Promise<T> {
 }
 
 /** Sends an action; no form on another page can send its header. Throws ApiError. */
-export function act<T = void>(method: 'POST' | 'DELETE', path: string, body?: unknown): Promise<T> {
+export function act<T = void>(method: 'POST' | 'PATCH' | 'DELETE', path: string, body?: unknown): Promise<T> {
   const headers: Record<string, string> = { 'x-portico-console': '1' };
   // keepalive: the request is sent even if the user leaves the page.
   if (body === undefined) return ask<T>(path, { method, headers, keepalive: true });
@@ -25,12 +34,25 @@ export function act<T = void>(method: 'POST' | 'DELETE', path: string, body?: un
   return ask<T>(path, { method, headers, body: JSON.stringify(body) });
 }
 
+let credentials: { readonly token: string; readonly onRefused: () => void } | undefined;
+
+/** Sends a token with each request from now on; `onRefused` is called when the service no longer takes it. */
+export function signIn(token: string, onRefused: () => void): void {
+  credentials = { token, onRefused };
+}
+
 /** Sends a request, whatever its answer is. Throws ApiError if there is none. */
 export async function send(path: string, init: RequestInit = {}): Promise<Response> {
-  const headers = { accept: 'application/json', ...init.headers };
+  const used = credentials;
+  const headers = {
+    accept: 'application/json',
+    ...(used && { authorization: `Bearer ${used.token}` }),
+    ...init.headers,
+  };
   try {
     const response = await fetch(API + path, { cache: 'no-store', ...init, headers });
     noteAnswer(true);
+    if (response.status === 401) used?.onRefused();
     return response;
   } catch (error) {
     if (init.signal?.aborted) throw error;
@@ -44,16 +66,16 @@ async function ask<T>(path: string, init: RequestInit): Promise<T> {
   const text = await response.text();
   // An unhealthy service reports health with status 503 and the usual body.
   const isHealth = path.startsWith('health') && response.status === 503;
-  if (!response.ok && !isHealth) throw new ApiError(response.status, messageOf(text) ?? response.statusText);
+  if (!response.ok && !isHealth) throw errorOf(response, text);
   return (text === '' ? undefined : JSON.parse(text)) as T;
 }
 
-function messageOf(text: string): string | undefined {
+function errorOf({ status, statusText }: Response, text: string): ApiError {
   try {
-    const { message, error } = JSON.parse(text);
-    return message ?? error;
+    const { message, error, detail, errors = [] } = JSON.parse(text);
+    return new ApiError(status, message ?? detail ?? error ?? statusText, errors);
   } catch {
-    return undefined;
+    return new ApiError(status, statusText);
   }
 }
 

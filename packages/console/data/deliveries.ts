@@ -45,8 +45,8 @@ export interface Attempt {
   readonly outcome: string;
   readonly startedAt: string;
   readonly durationMs: number | null;
-  /** The process that made the attempt. */
-  readonly process: string;
+  /** The process that made the attempt; absent in the portal. */
+  readonly process?: string;
   /** The status that a forward address answered. */
   readonly status: number | null;
   readonly error?: string | null;

@@ -1,4 +1,4 @@
-import { ApiError, send } from './api.ts';
+import { ApiError, type Fault, send } from './api.ts';
 import { linkTo } from './route.ts';
 
 /** A column of a relation. */
@@ -44,21 +44,13 @@ export interface Relation {
 
 export type Row = Readonly<Record<string, unknown>>;
 
-/** A fault of a row, at the column that `pointer` names. */
-interface Fault {
-  readonly detail: string;
-  readonly pointer?: string;
-}
-
 /** The service has refused a request for rows. */
 export class RowsError extends ApiError {
   readonly code: string;
-  readonly faults: readonly Fault[];
 
   constructor(status: number, { code = '', detail, title, message, errors = [] }: Problem) {
-    super(status, detail ?? message ?? title ?? `The service answered with ${status}`);
+    super(status, detail ?? message ?? title ?? `The service answered with ${status}`, errors);
     this.code = code;
-    this.faults = errors;
   }
 }
 

@@ -92,17 +92,18 @@ interface Paged<T> extends Data<T> {
 
 /** Reads a page of a list. `position` is the parameter of the URL and of the endpoint that says which page. */
 export function usePaged<T>(
-  { page, query }: Route,
+  { page, item, query }: Route,
   position: string,
   pathOf: (query: URLSearchParams) => string,
+  every?: number,
 ): Paged<T> {
-  const data = useData<T>(pathOf(query));
+  const data = useData<T>(pathOf(query), every);
   const { [position]: at, ...filters } = Object.fromEntries(query);
   return {
     ...data,
     filters,
     isFirst: at === undefined,
-    apply: (changed) => goTo(linkTo(page, '', changed), true),
-    turnTo: (next) => goTo(linkTo(page, '', { ...filters, [position]: next })),
+    apply: (changed) => goTo(linkTo(page, item, changed), true),
+    turnTo: (next) => goTo(linkTo(page, item, { ...filters, [position]: next })),
   };
 }

@@ -1,9 +1,9 @@
 import { useMemo } from 'react';
 import { useAbout } from '../data/about.ts';
 import type { DeliveryView } from '../data/deliveries.ts';
+import { copy } from '../parts/copy.ts';
 import { Icon } from '../parts/icon.tsx';
 import { Card, Notice } from '../parts/parts.tsx';
-import { say } from '../parts/toasts.tsx';
 
 /** The body of a delivery. */
 interface Body {
@@ -27,6 +27,8 @@ function textOf(bytes: Uint8Array): string | undefined {
     return undefined;
   }
 }
+
+const COPIED = 'Copied. The command has no signature: add one if the door asks for it';
 
 const pathOf = (source: string) => (source === '' ? '/webhook' : `/webhook/${encodeURIComponent(source)}`);
 
@@ -56,7 +58,7 @@ export function RawRequest({ delivery }: { delivery: DeliveryView }) {
           <button
             type="button"
             className="button small"
-            onClick={() => void copy(curlOf(delivery, body, door))}
+            onClick={() => void copy(curlOf(delivery, body, door), COPIED)}
           >
             <Icon name="copy" />
             Copy as curl
@@ -95,19 +97,4 @@ function curlOf(delivery: DeliveryView, { bytes, text }: Body, door: string): st
   const command = [`curl -X POST ${word(url)}`, ...headers, data].join(' \\\n  ');
   if (isText) return command;
   return `printf %s ${word(btoa(String.fromCharCode(...bytes)))} | base64 -d | ${command}`;
-}
-
-/** Copies a text, also where the browser offers the clipboard to secure pages alone. */
-async function copy(text: string): Promise<void> {
-  try {
-    await navigator.clipboard.writeText(text);
-  } catch {
-    const field = document.createElement('textarea');
-    field.value = text;
-    document.body.append(field);
-    field.select();
-    document.execCommand('copy');
-    field.remove();
-  }
-  say('good', 'Copied. The command has no signature: add one if the door asks for it');
 }

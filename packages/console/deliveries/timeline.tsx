@@ -32,13 +32,7 @@ function JobSteps({ job }: { job: Job }) {
   const isTold = error === null || error === undefined || history.at(-1)?.error === error;
   return (
     <>
-      {history.map((attempt, i) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: attempts are only added at the end.
-        <Fragment key={i}>
-          {isReplay(history[i - 1], attempt) && <Replayed target={target} before={attempt.startedAt} />}
-          <Step target={target} attempt={attempt} />
-        </Fragment>
-      ))}
+      <Steps target={target} history={history} />
       {isWaitingAgain(job) && <Replayed target={target} />}
       <li className={`job ${statusTone(status)}`}>
         <span className="timeline-head">
@@ -57,6 +51,21 @@ function JobSteps({ job }: { job: Job }) {
   );
 }
 
+/** The attempts of one job in order; `target` is named where there are several. */
+export function Steps({ target, history }: { target?: string; history: readonly Attempt[] }) {
+  return (
+    <>
+      {history.map((attempt, i) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: attempts are only added at the end.
+        <Fragment key={i}>
+          {isReplay(history[i - 1], attempt) && <Replayed target={target} before={attempt.startedAt} />}
+          <Step target={target} attempt={attempt} />
+        </Fragment>
+      ))}
+    </>
+  );
+}
+
 /** Attempts count from 1 again after a replay; those that were released or crashed do not count. */
 function isReplay(before: Attempt | undefined, { attempt }: Attempt): boolean {
   if (before === undefined) return false;
@@ -70,12 +79,12 @@ function isWaitingAgain({ status, history }: Job): boolean {
   return (status === 'pending' || status === 'processing') && (last === 'done' || last === 'dead');
 }
 
-function Replayed({ target, before }: { target: string; before?: string }) {
+function Replayed({ target, before }: { target: string | undefined; before?: string }) {
   return (
     <li className="replayed info">
       <span className="timeline-head">
         <Icon name="replay" />
-        Replayed <code className="break quiet">{target}</code>
+        {target === undefined ? 'Sent again' : 'Replayed'} <code className="break quiet">{target}</code>
       </span>
       <time>{before === undefined ? 'waits for its next attempt' : `before ${formatMoment(before)}`}</time>
     </li>
@@ -85,7 +94,7 @@ function Replayed({ target, before }: { target: string; before?: string }) {
 /** Durations are recorded in whole milliseconds, rounded up. */
 const tookOf = (ms: number) => (ms <= 1 ? 'at most 1 ms' : formatMs(ms));
 
-function Step({ target, attempt: made }: { target: string; attempt: Attempt }) {
+function Step({ target, attempt: made }: { target: string | undefined; attempt: Attempt }) {
   const { attempt, outcome, startedAt, durationMs, process, status, error, answer } = made;
   const [tone, words] = OUTCOMES[outcome] ?? ['quiet', outcome];
   return (
@@ -98,7 +107,7 @@ function Step({ target, attempt: made }: { target: string; attempt: Attempt }) {
       <time>
         {formatMoment(startedAt)}
         {durationMs !== null && `, took ${tookOf(durationMs)}`}
-        {`, on ${process}`}
+        {process !== undefined && `, on ${process}`}
       </time>
       {error && <p className="error-text">{error}</p>}
       {answer && <pre className="wrap answer">{answer}</pre>}

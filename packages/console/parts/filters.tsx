@@ -131,12 +131,12 @@ function trimmed(values: FilterValues): FilterValues {
 }
 
 /** A time from the URL in the field's format, in the browser's time zone; empty if it cannot be shown. */
-function localTime(moment: string): string {
+export function localTime(moment: string): string {
   const at = new Date(moment);
   if (Number.isNaN(at.getTime())) return '';
   return new Date(at.getTime() - at.getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
 }
 
-function isoTime(local: string): string {
+export function isoTime(local: string): string {
   return local === '' ? '' : new Date(local).toISOString();
 }

@@ -1960,4 +1960,12 @@ export const SABOTAGES: readonly Sabotage[] = [
     to: 'return;',
     test: 'src/sending/lanes.test.ts',
   },
+  {
+    promise: 'Pages of the named origins alone embed the portal',
+    change: 'pages of any origin embed it',
+    file: 'src/portal/portal.ts',
+    from: "origins.length === 0 ? \"'none'\" : origins.join(' ')",
+    to: "origins.length < 0 ? \"'none'\" : '*'",
+    test: 'test/sending/portal.test.ts',
+  },
 ];

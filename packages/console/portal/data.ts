@@ -1,4 +1,6 @@
+import { read } from '../data/api.ts';
 import { formatMoment } from '../data/format.ts';
+import { type Data, useData } from '../data/use-data.ts';
 import type { Tone } from '../parts/parts.tsx';
 
 /** An endpoint of the tenant. */
@@ -60,9 +62,20 @@ export interface EventView extends EventRow {
 
 export const pathOf = (id: string) => `endpoints/${encodeURIComponent(id)}`;
 
-/** The paths of the lists that are short. */
-export const ALL_ENDPOINTS = 'endpoints?limit=500';
-export const ALL_TYPES = 'event-types?limit=500';
+/** All endpoints of the tenant, or all event types: lists that are short. */
+export function useAll<T>(path: 'endpoints' | 'event-types', every?: number): Data<readonly T[]> {
+  return useData<readonly T[]>(path, every, readAll);
+}
+
+async function readAll<T>(path: string, signal: AbortSignal): Promise<readonly T[]> {
+  const all: T[] = [];
+  for (let after: number | null = 0; after !== null; ) {
+    const page: List<T> = await read(`${path}?limit=500&after=${after}`, signal);
+    all.push(...page.items);
+    after = page.next;
+  }
+  return all;
+}
 
 /** Why an endpoint is disabled, and how to go on. */
 const DISABLED: Readonly<Record<string, readonly [tone: Tone, words: string, advice: string]>> = {

@@ -1,9 +1,8 @@
 import { formatMoment } from '../data/format.ts';
 import { linkTo } from '../data/route.ts';
-import { useData } from '../data/use-data.ts';
 import { type Column, DataTable, Loaded } from '../parts/data-table.tsx';
 import { Card, Empty, Page, Status } from '../parts/parts.tsx';
-import { ALL_ENDPOINTS, type EndpointView, type List, stateOf } from './data.ts';
+import { type EndpointView, stateOf, useAll } from './data.ts';
 
 const COLUMNS: readonly Column<EndpointView>[] = [
   {
@@ -33,7 +32,7 @@ export function EndpointState({ endpoint }: { endpoint: EndpointView }) {
 
 /** The endpoints of the tenant. */
 export function Endpoints() {
-  const list = useData<List<EndpointView>>(ALL_ENDPOINTS, 10_000);
+  const list = useAll<EndpointView>('endpoints', 10_000);
   return (
     <Page
       title="Endpoints"
@@ -46,24 +45,19 @@ export function Endpoints() {
     >
       <Card>
         <Loaded data={list} what="The list of endpoints">
-          {({ items, next }) =>
-            items.length === 0 ? (
+          {(endpoints) =>
+            endpoints.length === 0 ? (
               <Empty icon="send" title="There are no endpoints yet">
                 Add the URL of a receiver. It gets the events that are published from then on.
               </Empty>
             ) : (
-              <>
-                <DataTable
-                  label="Endpoints"
-                  rows={items}
-                  keyOf={({ id }) => id}
-                  hrefOf={({ id }) => linkTo('endpoints', id)}
-                  columns={COLUMNS}
-                />
-                {next !== null && (
-                  <p className="table-foot note">These are the first {items.length} endpoints.</p>
-                )}
-              </>
+              <DataTable
+                label="Endpoints"
+                rows={endpoints}
+                keyOf={({ id }) => id}
+                hrefOf={({ id }) => linkTo('endpoints', id)}
+                columns={COLUMNS}
+              />
             )
           }
         </Loaded>

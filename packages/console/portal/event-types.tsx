@@ -4,7 +4,7 @@ import { DataTable, Loaded } from '../parts/data-table.tsx';
 import { Icon } from '../parts/icon.tsx';
 import { JsonTree } from '../parts/json-tree.tsx';
 import { Card, Empty, Page, Waiting } from '../parts/parts.tsx';
-import { ALL_TYPES, type EventType, type List } from './data.ts';
+import { type EventType, useAll } from './data.ts';
 
 /** The event types, or one of them. */
 export function EventTypes({ route }: { route: Route }) {
@@ -12,20 +12,20 @@ export function EventTypes({ route }: { route: Route }) {
 }
 
 function TypeList() {
-  const list = useData<List<EventType>>(ALL_TYPES);
+  const list = useAll<EventType>('event-types');
   return (
     <Page title="Event types" about="The kinds of events that endpoints can get.">
       <Card>
         <Loaded data={list} what="The list of event types">
-          {({ items }) =>
-            items.length === 0 ? (
+          {(types) =>
+            types.length === 0 ? (
               <Empty icon="log" title="No event types are described">
                 Endpoints can still get events by the names of their types.
               </Empty>
             ) : (
               <DataTable
                 label="Event types"
-                rows={items}
+                rows={types}
                 keyOf={({ name }) => name}
                 hrefOf={({ name }) => linkTo('event-types', name)}
                 columns={[

@@ -7,14 +7,7 @@ import { Filters } from '../parts/filters.tsx';
 import { Icon } from '../parts/icon.tsx';
 import { JsonTree } from '../parts/json-tree.tsx';
 import { Card, Empty, Page, Status, Waiting } from '../parts/parts.tsx';
-import {
-  ALL_ENDPOINTS,
-  type EndpointView,
-  type EventRow,
-  type EventView,
-  type List,
-  sentState,
-} from './data.ts';
+import { type EndpointView, type EventRow, type EventView, type List, sentState, useAll } from './data.ts';
 
 /** The events of the tenant, or one of them. */
 export function Events({ route }: { route: Route }) {
@@ -80,8 +73,8 @@ function EventList({ route }: { route: Route }) {
 /** One event: the endpoints that it was sent to, and its body. */
 function Event({ id }: { id: string }) {
   const { value, error } = useData<EventView>(`events/${encodeURIComponent(id)}`, 5_000);
-  const endpoints = useData<List<EndpointView>>(ALL_ENDPOINTS);
-  const urlOf = (each: string) => endpoints.value?.items.find((known) => known.id === each)?.url ?? each;
+  const endpoints = useAll<EndpointView>('endpoints');
+  const urlOf = (each: string) => endpoints.value?.find((known) => known.id === each)?.url ?? each;
   const back = (
     <a className="button" href="#/events">
       <Icon name="back" />

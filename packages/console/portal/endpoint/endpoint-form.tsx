@@ -5,14 +5,7 @@ import { useData } from '../../data/use-data.ts';
 import { Loaded } from '../../parts/data-table.tsx';
 import { Card, Page, Segments } from '../../parts/parts.tsx';
 import { say } from '../../parts/toasts.tsx';
-import {
-  ALL_TYPES,
-  type EndpointView,
-  type EventType,
-  type List,
-  type NewEndpoint as Made,
-  pathOf,
-} from '../data.ts';
+import { type EndpointView, type EventType, type NewEndpoint as Made, pathOf, useAll } from '../data.ts';
 import { bodyOf, type Draft, draftOf, FIELDS, type FieldName, faultsOf } from './endpoint-draft.ts';
 import { Secret } from './secrets.tsx';
 
@@ -223,8 +216,8 @@ function TypesField({
   onChange: (part: Partial<Draft>) => void;
 }) {
   const id = useId();
-  const { value } = useData<List<EventType>>(ALL_TYPES);
-  const known = value?.items ?? [];
+  const { value } = useAll<EventType>('event-types');
+  const known = value ?? [];
   const names = new Set(known.map(({ name }) => name));
   // A type that is chosen but not described stays visible.
   const others = [...draft.types].filter((name) => value !== undefined && !names.has(name));

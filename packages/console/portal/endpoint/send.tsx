@@ -2,22 +2,21 @@ import { useEffect, useRef, useState } from 'react';
 import { ApiError, act } from '../../data/api.ts';
 import { formatMoment } from '../../data/format.ts';
 import { goTo, linkTo } from '../../data/route.ts';
-import { useData } from '../../data/use-data.ts';
 import { Dialog } from '../../parts/dialog.tsx';
 import { Choice, isoTime, localTime } from '../../parts/filters.tsx';
 import { JsonTree } from '../../parts/json-tree.tsx';
 import { Notice } from '../../parts/parts.tsx';
-import { ALL_TYPES, type EventType, type List, pathOf } from '../data.ts';
+import { type EventType, pathOf, useAll } from '../data.ts';
 
 /** The type of test events that need no example. */
 const PLAIN = 'portico.test';
 
 /** Sends a test event to an endpoint: a plain one, or the example of an event type. */
 export function SendTest({ id, onClose }: { id: string; onClose: () => void }) {
-  const types = useData<List<EventType>>(ALL_TYPES);
+  const types = useAll<EventType>('event-types');
   const [type, setType] = useState(PLAIN);
   const [problem, setProblem] = useState('');
-  const examples = types.value?.items.filter(({ example }) => example != null) ?? [];
+  const examples = types.value?.filter(({ example }) => example != null) ?? [];
   const example = examples.find(({ name }) => name === type)?.example;
   async function send(): Promise<void> {
     try {

@@ -42,12 +42,12 @@ export function Health({ id }: { id: string }) {
         </p>
       </div>
       <Plot
-        title="Delivered and failed by the hour, last day"
+        title="Deliveries by the hour, last day"
         unit=""
         times={times}
         lines={lines}
         from={times[0] ?? 0}
-        to={times.at(-1) ?? 0}
+        to={(times.at(-1) ?? 0) + HOUR}
         least={4}
       />
       <ul className="unseen">

@@ -124,6 +124,8 @@ export interface Inbox {
     lease: number,
     options?: ClaimOptions,
   ): Promise<readonly ClaimedJob[]>;
+  /** How many claims may run at the same time without holding up other writes. Default: any number. */
+  readonly claimsAtOnce?: number;
   /** Extends the leases that `owner` holds on these jobs to `lease` from now. */
   renew(owner: string, jobs: readonly number[], lease: number, now?: number): Promise<Renewal>;
   /** Records how an attempt ended and adds it to the job's history; false, and nothing, without the lease. */

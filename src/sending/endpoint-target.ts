@@ -62,19 +62,34 @@ export function endpointTarget(options: EndpointTargetOptions): EndpointTarget {
     failing: Math.max(1, Math.floor(limits.concurrency / 2)),
     rateOf: (target) => book.peek(endpointOfTarget(target).id)?.made.rateLimit,
   });
-  /** Endpoints that are being recorded as failing, or as working again. */
-  const noting = new Set<string>();
+  /** The endpoints to record as failing since a time, or as working again. */
+  const notes = new Map<string, number | null>();
+  let isNoting = false;
 
-  async function note(endpoint: StoredEndpoint, since: number | null): Promise<void> {
-    if ((endpoint.failingSince === null) === (since === null) || noting.has(endpoint.id)) return;
-    noting.add(endpoint.id);
+  function note(endpoint: StoredEndpoint, since: number | null): void {
+    if ((endpoint.failingSince === null) === (since === null)) return;
+    notes.set(endpoint.id, since);
+    if (!isNoting) void writeNotes();
+  }
+
+  /** Records what has gathered while the notes before were written: many endpoints may fail at the same time. */
+  async function writeNotes(): Promise<void> {
+    isNoting = true;
     try {
-      await store.noteFailing(endpoint.id, since);
-      book.forget(endpoint.id);
+      while (notes.size > 0) {
+        const gathered = [...notes];
+        notes.clear();
+        const failing = gathered.filter(([, since]) => since !== null).map(([id]) => id);
+        const working = gathered.filter(([, since]) => since === null).map(([id]) => id);
+        if (failing.length > 0) await store.noteFailing(failing, Date.now());
+        if (working.length > 0) await store.noteFailing(working, null);
+        for (const [id] of gathered) book.forget(id);
+      }
     } catch (error) {
+      // The next attempts note it again.
       onError(error);
     } finally {
-      noting.delete(endpoint.id);
+      isNoting = false;
     }
   }
 
@@ -118,7 +133,7 @@ export function endpointTarget(options: EndpointTargetOptions): EndpointTarget {
           ({ status } = answer);
           answered(answer);
         });
-        void note(endpoint, null);
+        note(endpoint, null);
       } catch (error) {
         // A stop and a lost lease say nothing about the endpoint.
         const isOwn =

@@ -103,8 +103,8 @@ export interface SendingStore {
   removeEndpoint(tenant: string, id: string): Promise<boolean>;
   /** Disables an enabled endpoint; false if it is not, as when another process did so first. */
   disableEndpoint(tenant: string, id: string, why: Disabled, now: number): Promise<boolean>;
-  /** Records the first failure since the last success, if none is recorded; null: that it works again. */
-  noteFailing(id: string, since: number | null): Promise<void>;
+  /** Records that endpoints fail since a time, those that already do from their own; null: that they work again. */
+  noteFailing(ids: readonly string[], since: number | null): Promise<void>;
   tenants(range: Range): MaybePromise<readonly StoredTenant[]>;
   tenant(name: string): MaybePromise<StoredTenant | undefined>;
   putTenant(name: string, description: string, now: number): Promise<StoredTenant>;

@@ -9,7 +9,7 @@ const LARGE_BODY = 25 * 1024 * 1024;
 const LARGE_IN_GROUP = 1024 * 1024;
 
 interface ClaimRound {
-  readonly inbox: Pick<Inbox, 'claim'>;
+  readonly inbox: Pick<Inbox, 'claim' | 'claimsAtOnce'>;
   readonly owner: string;
   /** In milliseconds. */
   readonly lease: number;
@@ -57,21 +57,24 @@ export async function claimRound(round: ClaimRound): Promise<Claimed> {
   }
   const claims = group.next(limit);
   const share = Math.floor(maxBytes / Math.max(1, claims.length));
-  const claimed = await Promise.all(
-    claims.map(async (each) => {
+  const queue = claims.values();
+  const jobs: ClaimedJob[] = [];
+  const claimNext = async () => {
+    for (const each of queue) {
       try {
         const found = await claim(each.target, each.limit, share);
         group.claimed(each.target, found.jobs.length, found.mayHaveMore);
-        return found.jobs;
+        jobs.push(...found.jobs);
       } catch (error) {
         // The jobs of the other claims are kept; the next poll finds this target again.
         group.claimed(each.target, 0, false);
         events.storeFailed(error);
-        return [];
       }
-    }),
-  );
-  return { jobs: claimed.flat(), mayHaveMore: group.isReady };
+    }
+  };
+  const { claimsAtOnce = claims.length } = round.inbox;
+  await Promise.all(Array.from({ length: Math.min(claimsAtOnce, claims.length) }, claimNext));
+  return { jobs, mayHaveMore: group.isReady };
 }
 
 /** The size of a job's body in bytes. */

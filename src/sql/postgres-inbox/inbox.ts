@@ -18,6 +18,8 @@ import { isSettled, type Settlement, settleAll } from './settle.ts';
 
 /** Maximum number of connections for concurrent batches of appends. */
 const APPEND_CONCURRENCY = 2;
+/** A third of the connections for writes: each claim holds one. */
+const CLAIMS_AT_ONCE = 2;
 /** Recording an outcome is retried for this long, in milliseconds. */
 const SETTLE_TIMEOUT = 5_000;
 /** Maximum pause between two of these retries, in milliseconds. */
@@ -91,6 +93,8 @@ export function postgresInbox(
       const claim = { target, limit, owner, lease, held, quarantined, maxBytes, now };
       return singleWrite(observer, () => claimJobs(server, claim));
     },
+
+    claimsAtOnce: CLAIMS_AT_ONCE,
 
     settle: async (job, owner, outcome, now) =>
       (await settle({ job, owner, outcome, next: null, now: now ?? null })).recorded,

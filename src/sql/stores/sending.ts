@@ -45,7 +45,11 @@ export const SENDING_QUERIES = queries('sending', (sql) => ({
     WHERE id = $2 AND tenant = $1 AND disabled IS NULL RETURNING seq`,
   noteFailing: `
     UPDATE webhook_endpoints SET failing_since = CAST($2 AS bigint)
-    WHERE id = $1 AND (failing_since IS NULL) <> (CAST($2 AS bigint) IS NULL)`,
+    WHERE ${sql.among(
+      'seq',
+      `SELECT seq FROM webhook_endpoints
+       WHERE ${sql.isIn('id', '$1', 'text')} AND (failing_since IS NULL) <> (CAST($2 AS bigint) IS NULL) ORDER BY seq ${sql.lock}`,
+    )}`,
   tenants: `SELECT ${TENANT} FROM webhook_tenants WHERE seq > $1 ORDER BY seq LIMIT $2 + 0`,
   tenant: `SELECT ${TENANT} FROM webhook_tenants WHERE name = $1`,
   putTenant: `
@@ -120,8 +124,8 @@ export function sendingStore(sql: Sql): SendingStore {
       );
       return disabled.length > 0;
     },
-    async noteFailing(id, since) {
-      await sql.write([q.noteFailing, id, since]);
+    async noteFailing(ids, since) {
+      await sql.write([q.noteFailing, ids, since]);
     },
     tenants: ({ after, limit }) => whenReady(sql.read(q.tenants, after, limit), (rows) => rows.map(tenantOf)),
     tenant: (name) => whenReady(sql.read(q.tenant, name), (rows) => first(rows, tenantOf)),

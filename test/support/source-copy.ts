@@ -85,8 +85,8 @@ export async function linkPackages(copy: string): Promise<void> {
 /** Acknowledges deliveries before they are committed. */
 export const earlyAcknowledgement: SourceEdit = {
   file: 'src/sql/sqlite/open.ts',
-  from: 'inbox: sqliteInbox(reads, writer, observer),',
-  to: `inbox: ((inbox) => {
+  from: 'const inbox = sqliteInbox(reads, writer, observer);',
+  to: `const inbox = ((inbox) => {
       const append = inbox.append.bind(inbox);
       inbox.append = async (delivery) => {
         append(delivery).catch(() => {});
@@ -94,5 +94,5 @@ export const earlyAcknowledgement: SourceEdit = {
       };
       inbox.appendAndClaim = async (delivery) => ({ appended: await inbox.append(delivery), jobs: [] });
       return inbox;
-    })(sqliteInbox(reads, writer, observer)),`,
+    })(sqliteInbox(reads, writer, observer));`,
 };

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
-import { type ClaimedJob, DeliveryIds, type NewDelivery } from '../../inbox/delivery.ts';
+import { type ClaimedJob, DeliveryIds, type NewDelivery, TenantChangedError } from '../../inbox/delivery.ts';
 import type { Inbox } from '../../inbox/inbox.ts';
+import type { SendingStore } from '../../sending/store.ts';
 import { enqueueStatement } from '../enqueue.ts';
 import { type Bench, type Check, expectSeen } from './bench.ts';
 import { openStores } from './store-checks.ts';
@@ -52,7 +53,7 @@ export const INBOX_CHECKS: readonly Check[] = [
     needs: ['migrations'],
     meaning: 'Webhooks are refused, or handlers run in a wrong way here.',
     async run(bench) {
-      const { inbox, deliveries } = await openStores(bench);
+      const { inbox, deliveries, sending } = await openStores(bench);
       const target = 'inbox';
       const now = await inbox.clock();
       expectSeen((await inbox.append(delivery(target))) === 'stored', 'a delivery was not stored');
@@ -98,8 +99,9 @@ export const INBOX_CHECKS: readonly Check[] = [
         deliveries.find(id),
         deliveries.resolve(id.slice(0, 8), 5),
       ]);
+      await publications(inbox, sending);
       await upkeep(inbox, now);
-      return 'a delivery with a failure, a lost lease, a replay and its end, and the upkeep';
+      return 'a delivery with a failure, a lost lease, a replay and its end, events for endpoints, and the upkeep';
     },
   },
   {
@@ -235,6 +237,37 @@ export const INBOX_CHECKS: readonly Check[] = [
     },
   },
 ];
+
+/** Events for the endpoints of a tenant, which are stored for one version of them alone. */
+async function publications(inbox: Inbox, sending: SendingStore): Promise<void> {
+  const endpoint = await sending.createEndpoint({
+    id: 'ep_check',
+    tenant: 'check',
+    settings: { url: 'https://example.org/' },
+    secrets: [],
+    disabled: null,
+    failingSince: null,
+    createdAt: Date.now(),
+  });
+  expectSeen(endpoint !== undefined, 'an endpoint was not stored');
+  const { version, endpoints } = await sending.subscribers('check');
+  expectSeen(endpoints.length === 1, 'an endpoint was not found');
+  const target = 'endpoint:check/ep_check';
+  const published = (of: number) =>
+    delivery(target, { source: 'tenant:check', tenant: { name: 'check', version: of } });
+  expectSeen((await inbox.append(published(version))) === 'stored', 'an event was not stored');
+  const { jobs } = await inbox.appendAndClaim(published(version), {
+    targets: [target],
+    owner: 'one',
+    lease: LEASE,
+  });
+  expectSeen(jobs.length === 1, 'an event was not handed over');
+  const { due } = await inbox.waiting('endpoint:', { after: '', limit: 10 });
+  expectSeen(due.includes(target), 'the job of an endpoint was not found');
+  await sending.removeEndpoint('check', 'ep_check');
+  const refused = await inbox.append(published(version)).catch((error: unknown) => error);
+  expectSeen(refused instanceof TenantChangedError, 'an event was stored for endpoints that had changed');
+}
 
 /** What a service does besides handling deliveries. */
 async function upkeep(inbox: Inbox, now: number): Promise<void> {

@@ -136,7 +136,11 @@ const PLANS: Readonly<Record<string, Plan>> = {
   'sending.endpointsOf': { sqlite: ['webhook_endpoints.unique'], postgres: ['webhook_endpoints_id_key'] },
   'sending.eventType': {},
   'sending.eventTypes': {},
-  'sending.noteFailing': { sqlite: ['webhook_endpoints.unique'], postgres: ['webhook_endpoints_id_key'] },
+  'sending.noteFailing': {
+    both: ['webhook_endpoints.key'],
+    sqlite: ['webhook_endpoints.unique'],
+    postgres: ['webhook_endpoints_id_key'],
+  },
   'sending.putEventType': {},
   'sending.putTenant': {},
   'sending.removeEndpoint': { sqlite: ['webhook_endpoints.unique'], postgres: ['webhook_endpoints_id_key'] },

@@ -12,7 +12,8 @@ import { changedRequest, KNOWN, LONG, type RelationRequest, randomRequest } from
 
 /** Requests that are tried beside those known: half of them at random, the others bred from the worst so far. */
 const REQUESTS = proofCount('PORTICO_WORST_REQUESTS', 60, 6);
-const SEED = Number(process.env.PORTICO_WORST_SEED ?? (inFull ? Math.floor(Math.random() * 2 ** 31) : 1));
+const isRandom = process.env.PORTICO_TEST_SEED === 'random';
+const SEED = Number(process.env.PORTICO_WORST_SEED ?? (isRandom ? Math.floor(Math.random() * 2 ** 31) : 1));
 /**
  * How much processor time any request may take of the event loop in one turn, in milliseconds: the 50 of the design on a
  * quiet machine, where the longest is told; what has no bound takes seconds on any.

@@ -63,7 +63,7 @@ export function openWebhookDoor({
     events,
     metrics,
     traceTarget: tracing?.traceTarget,
-    publish: sending && ((event) => sending.sending.publishOwn(event)),
+    publish: sending && ((event) => sending.sending.publishUnchecked(event)),
     publishChange: sending?.sending.publishChange,
     further: sending && ((tools) => sending.sending.targets(tools)),
   });

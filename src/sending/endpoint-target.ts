@@ -62,13 +62,13 @@ export function endpointTarget(options: EndpointTargetOptions): EndpointTarget {
     failing: Math.max(1, Math.floor(limits.concurrency / 2)),
     rateOf: (target) => book.peek(endpointOfTarget(target).id)?.made.rateLimit,
   });
-  /** The endpoints to record as failing since a time, or as working again. */
-  const notes = new Map<string, number | null>();
+  /** The endpoints to record, by whether they fail or work again. */
+  const notes = new Map<string, boolean>();
   let isNoting = false;
 
-  function note(endpoint: StoredEndpoint, since: number | null): void {
-    if ((endpoint.failingSince === null) === (since === null)) return;
-    notes.set(endpoint.id, since);
+  function note({ id, failingSince }: StoredEndpoint, isFailing: boolean): void {
+    if ((failingSince !== null) === isFailing) return;
+    notes.set(id, isFailing);
     if (!isNoting) void writeNotes();
   }
 
@@ -79,8 +79,8 @@ export function endpointTarget(options: EndpointTargetOptions): EndpointTarget {
       while (notes.size > 0) {
         const gathered = [...notes];
         notes.clear();
-        const failing = gathered.filter(([, since]) => since !== null).map(([id]) => id);
-        const working = gathered.filter(([, since]) => since === null).map(([id]) => id);
+        const failing = gathered.filter(([, isFailing]) => isFailing).map(([id]) => id);
+        const working = gathered.filter(([, isFailing]) => !isFailing).map(([id]) => id);
         if (failing.length > 0) await store.noteFailing(failing, Date.now());
         if (working.length > 0) await store.noteFailing(working, null);
         for (const [id] of gathered) book.forget(id);
@@ -94,10 +94,9 @@ export function endpointTarget(options: EndpointTargetOptions): EndpointTarget {
   }
 
   async function failed(endpoint: StoredEndpoint, status: number): Promise<void> {
-    const now = Date.now();
     const { failingSince } = endpoint;
-    const isTooLong = failingSince !== null && now - failingSince >= limits.disableAfter;
-    if (status !== 410 && !isTooLong) return note(endpoint, now);
+    const isTooLong = failingSince !== null && Date.now() - failingSince >= limits.disableAfter;
+    if (status !== 410 && !isTooLong) return note(endpoint, true);
     try {
       await onDisable(endpoint, status === 410 ? 'gone' : 'failing');
     } catch (error) {
@@ -133,7 +132,7 @@ export function endpointTarget(options: EndpointTargetOptions): EndpointTarget {
           ({ status } = answer);
           answered(answer);
         });
-        note(endpoint, null);
+        note(endpoint, false);
       } catch (error) {
         // A stop and a lost lease say nothing about the endpoint.
         const isOwn =

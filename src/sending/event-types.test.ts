@@ -44,6 +44,10 @@ const SLOW: Readonly<Record<string, readonly [schema: unknown, data: unknown]>> 
     { uniqueItems: true },
     Array.from({ length: 80_000 }, (_, i) => [i]),
   ],
+  'many branches for each of many items': [
+    { items: { anyOf: Array.from({ length: 2_000 }, (_, i) => ({ minimum: 1_999 - i })) } },
+    Array.from({ length: 80_000 }, () => 0),
+  ],
   'a schema that applies itself twice at each level': [
     {
       $defs: {
@@ -72,3 +76,26 @@ for (const [what, [schema, data]] of Object.entries(SLOW)) {
     await assert.rejects(types.check('a', data), EventRefusedError);
   });
 }
+
+test('a type is read again after a time, and compiled again only once it has changed', async (t) => {
+  let schema: object = { type: 'integer' };
+  let [reads, updatedAt] = [0, 1];
+  const types = new EventTypes({
+    eventType(name) {
+      reads++;
+      return { seq: 1, name, description: '', schema, example: undefined, createdAt: 0, updatedAt };
+    },
+  });
+  let now = 0;
+  t.mock.method(performance, 'now', () => now);
+  await types.check('a', 1);
+  // Without a change of its time it counts as the same.
+  schema = { type: 'string' };
+  now = 2_000;
+  await types.check('a', 1);
+  updatedAt = 2;
+  now = 4_000;
+  await types.check('a', 'x');
+  await assert.rejects(types.check('a', 1), EventRefusedError);
+  assert.equal(reads, 3);
+});

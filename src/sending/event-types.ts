@@ -50,8 +50,10 @@ interface KnownType {
   readonly check: Validator | undefined;
   /** Whether a check may take long. */
   readonly isSlow: boolean;
-  /** On the monotonic clock. */
-  readonly until: number;
+  /** When the type was last changed; 0 if it does not exist. */
+  readonly updatedAt: number;
+  /** Until when it is used without a look, on the monotonic clock. */
+  until: number;
 }
 
 /** Loaded with the first schema. */
@@ -67,6 +69,8 @@ async function compile(schema: unknown): Promise<Validator> {
 
 /** Keywords that take long for some data, or schemas that apply themselves. */
 const SLOW = /"(?:pattern|patternProperties|uniqueItems|\$ref|\$dynamicRef)":/;
+/** Longer schemas may have many branches for each of many items, in characters as JSON. */
+const QUICK = 2_000;
 /** Longest check of an event, in milliseconds. */
 const MAX_TIME = 50;
 
@@ -130,15 +134,21 @@ export class EventTypes {
     this.#kept.delete(type);
   }
 
-  async #load(type: string) {
+  /** Reads a type anew; a schema that is still the same is not compiled again. */
+  async #load(type: string): Promise<KnownType> {
     const found = await this.#store.eventType(type);
-    const schema = found?.schema;
+    const { schema, updatedAt = 0 } = found ?? {};
+    const until = performance.now() + KEPT_FOR;
+    const kept = this.#kept.get(type);
+    if (kept?.updatedAt === updatedAt) {
+      kept.until = until;
+      return kept;
+    }
     const check = schema === undefined || schema === null ? undefined : await compile(schema);
-    const isSlow = check !== undefined && SLOW.test(JSON.stringify(schema));
-    const known = { check, isSlow, until: performance.now() + KEPT_FOR };
-    const bytes = schema === undefined ? 200 : 2_000 + COMPILED * JSON.stringify(schema).length;
+    const text = check === undefined ? '' : JSON.stringify(schema);
+    const known = { check, isSlow: text.length > QUICK || SLOW.test(text), updatedAt, until };
     this.#kept.delete(type);
-    this.#kept.set(type, known, bytes);
+    this.#kept.set(type, known, 2_000 + COMPILED * text.length);
     return known;
   }
 }

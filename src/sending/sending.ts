@@ -3,7 +3,7 @@ import { DeliveryIds, OWN_SOURCES } from '../inbox/delivery.ts';
 import type { Target } from '../inbox/dispatch/target.ts';
 import { createPoster } from '../inbox/forward/forward.ts';
 import type { Inbox } from '../inbox/inbox.ts';
-import type { OwnEvent, PublishChange } from '../inbox/producers.ts';
+import type { PublishChange } from '../inbox/producers.ts';
 import type { TargetTools, Work } from '../inbox/work.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import type { SendingSettings } from './config.ts';
@@ -91,18 +91,17 @@ export class Sending {
     this.#work = work;
   }
 
-  /** Publishes an event. Resolves once it is durable. Throws EventRefusedError; rejects as the store does. */
+  /** Publishes an event. Resolves once it is durable. Rejects with EventRefusedError, and as the store does. */
   async publish(event: NewEvent): Promise<Published> {
     await this.types.check(event.type, event.data);
+    return this.publishUnchecked(event);
+  }
+
+  /** Publishes an event of the program itself, or one whose data were checked. Rejects as the store does. */
+  async publishUnchecked(event: NewEvent): Promise<Published> {
     const published = await this.#publisher.publish(event);
     this.#published[published.isRepeat ? 'repeat' : 'stored'].increment();
     return published;
-  }
-
-  /** Publishes an event of the program itself, whose data are not checked; a repetition has no effect. */
-  async publishOwn(event: OwnEvent): Promise<void> {
-    const published = await this.#publisher.publish(event);
-    this.#published[published.isRepeat ? 'repeat' : 'stored'].increment();
   }
 
   /** Publishes the changes of relations that tenants get; undefined if they get none. */
@@ -115,7 +114,7 @@ export class Sending {
       const { row, ...change } = JSON.parse(json);
       const tenant = row[rule.tenant];
       if ((typeof tenant !== 'string' && typeof tenant !== 'number') || !TENANT.test(String(tenant))) return;
-      await this.publishOwn({
+      await this.publishUnchecked({
         tenant: String(tenant),
         type: name,
         data: { ...change, row: withoutHidden(row, rule.hidden) },

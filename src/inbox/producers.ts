@@ -141,7 +141,7 @@ export function createProducers(options: ProducerOptions): Producers {
 }
 
 /** An event for the endpoints of a tenant that no request has published. */
-export interface OwnEvent {
+interface OwnEvent {
   readonly tenant: string;
   /** Its id. Default: a new one. */
   readonly id?: string;

@@ -115,7 +115,9 @@ export function endpointTarget(options: EndpointTargetOptions): EndpointTarget {
     backoff: { base: limits.backoff, cap: limits.maxBackoff },
     group: lanes,
     async run(job, signal, answered) {
-      const entry = await book.get(endpointOfTarget(job.target).id);
+      const { id } = endpointOfTarget(job.target);
+      const isCounted = book.peek(id) !== undefined;
+      const entry = await book.get(id);
       if (entry === undefined || entry.endpoint.disabled !== null) {
         // A circuit would keep the other jobs.
         lanes.skip(job.target);
@@ -126,6 +128,8 @@ export function endpointTarget(options: EndpointTargetOptions): EndpointTarget {
         throw new AttemptError(why, 'never');
       }
       const { endpoint, made } = entry;
+      // The rate was unknown when the attempt began.
+      if (!isCounted) made.rateLimit?.take(1);
       let status = 0;
       try {
         await made.run(job, signal, (answer) => {

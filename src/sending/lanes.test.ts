@@ -388,10 +388,12 @@ test('the jobs of an endpoint that is disabled or removed end without opening it
   // What fails later counts again.
   for (let i = 1; i <= OPENS; i++) {
     assert.equal(simulation.lanes.open, 0);
+    assert.ok(simulation.lanes.mayFollow(target));
     assert.ok(simulation.lanes.reserve(target));
     simulation.lanes.ended(target, 'dead');
   }
   assert.equal(simulation.lanes.open, 1);
+  assert.ok(!simulation.lanes.mayFollow(target));
 });
 
 test('an endpoint with a rate waits for it without a claim, and is woken', async () => {
@@ -405,6 +407,7 @@ test('an endpoint with a rate waits for it without a claim, and is woken', async
     if (lanes.reserve(target)) lanes.ended(target, 'done');
   }
   assert.equal(rate.free, 0);
+  assert.ok(!lanes.mayFollow(target));
   lanes.note(target);
   assert.ok(!lanes.isReady);
   now = 1_000;
@@ -413,6 +416,7 @@ test('an endpoint with a rate waits for it without a claim, and is woken', async
   // What a claim did not find is not counted.
   lanes.claimed(target, 0, false);
   assert.equal(rate.free, 2);
+  assert.ok(lanes.mayFollow(target));
 });
 
 test('the lanes that are remembered without work are bounded, and those without a past are forgotten', () => {

@@ -172,6 +172,11 @@ export class EndpointLanes implements TargetGroup {
     return isFree;
   }
 
+  mayFollow(target: string): boolean {
+    const openUntil = this.#lanes.get(target)?.openUntil ?? 0;
+    return openUntil <= this.#now() && this.#rateOf(target)?.free !== 0;
+  }
+
   took(target: string): void {
     const lane = this.#laneOf(target);
     this.#begin(lane, 1);

@@ -77,5 +77,18 @@ for (const [engine, { skip, url }] of Object.entries(sendingEngines)) {
       }
       assert.ok(sent().length >= 9, 'those that failed were sent again');
     });
+
+    test('events with the same key follow each other no faster than the rate of the endpoint', async () => {
+      await using receiver = await startReceiver();
+      await using sending = await startSending(await url());
+      const settings = { order: '/data/key', types: ['slow'] };
+      await sending.endpoint('acme', { url: `${receiver.url}/`, ...settings, rate: '1/h' });
+      await sending.endpoint('acme', { url: `${receiver.url}/free`, ...settings });
+      for (let n = 0; n < 8; n++)
+        await sending.publish({ tenant: 'acme', type: 'slow', data: { key: 1, n } });
+      await waitFor('the other endpoint to have them', () => receiver.at('/free').length === 8);
+      await waitFor('the first one', () => receiver.at('/').length >= 1);
+      assert.equal(receiver.at('/').length, 1);
+    });
   });
 }

@@ -68,6 +68,8 @@ export interface TargetGroup {
   claimed(target: string, jobs: number, mayHaveMore: boolean): void;
   /** Whether a job of the target that is about to be stored may start at once; it then counts as running. */
   reserve(target: string): boolean;
+  /** Whether a job with an order key may start as soon as the one before it of the target has ended. */
+  mayFollow(target: string): boolean;
   /** Counts a job of the target that starts although `next` did not name it. */
   took(target: string): void;
   /** Tells that a job of the target no longer runs; without an outcome it was not stored or not recorded. */

@@ -426,7 +426,8 @@ export class Worker {
   async #finish({ job, nth }: Attempt, outcome: Extract<Outcome, { readonly kind: 'done' | 'dead' }>) {
     const { inbox, target, owner, lease, bytes } = this.#options;
     const { group } = target;
-    const mayGoOn = nth < MAX_RUN && !this.#stopped && target.rateLimit?.free !== 0;
+    const isLimited = target.rateLimit?.free === 0 || group?.mayFollow(job.target) === false;
+    const mayGoOn = nth < MAX_RUN && !this.#stopped && !isLimited;
     const share = mayGoOn ? bytes.reserve(Math.max(NEXT_BODY, sizeOf(job))) : undefined;
     let next: ClaimedJob | undefined;
     try {

@@ -5,6 +5,7 @@ import { Writable } from 'node:stream';
 import { loadConfig } from '../../src/app/load-config.ts';
 import { createService } from '../../src/app/service.ts';
 import { ScheduledBackups } from '../../src/sql/backup/scheduled.ts';
+import { addReplicaCounter } from '../../src/sql/open.ts';
 import type { Meter } from '../../src/telemetry/meters.ts';
 import { Metrics } from '../../src/telemetry/metrics.ts';
 import { addJvmMetrics } from '../../src/telemetry/runtime.ts';
@@ -31,6 +32,8 @@ export async function listMeters(): Promise<readonly ListedMeter[]> {
     note(undefined);
     new ScheduledBackups({ file: '', plan: { every: 1, folder: '', keep: 1 }, log, metrics });
     note('`BACKUP_EVERY`');
+    addReplicaCounter(metrics, { replicaReads: () => 0 });
+    note('`DATABASE_READ_URL`');
     using _jvm = addJvmMetrics(metrics);
     note('`SPRING_BOOT_ADMIN_URL`');
     const all = Array.from(found, ([name, needs]) => listed(metrics, name, needs));

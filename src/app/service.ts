@@ -15,7 +15,13 @@ import { hasRules, type Relation, servesRelations, USERS } from '../relations/re
 import { backupFileOf } from '../sql/backup/backup.ts';
 import { ScheduledBackups } from '../sql/backup/scheduled.ts';
 import type { Database, Replica } from '../sql/database.ts';
-import { addFeedCounters, addWalGauge, databaseMeters, openDatabase } from '../sql/open.ts';
+import {
+  addFeedCounters,
+  addReplicaCounter,
+  addWalGauge,
+  databaseMeters,
+  openDatabase,
+} from '../sql/open.ts';
 import { Readiness } from '../telemetry/health.ts';
 import { openLog } from '../telemetry/log.ts';
 import { Loggers, LogTail } from '../telemetry/loggers.ts';
@@ -126,6 +132,7 @@ export async function createService(given: Config, { logStream }: ServiceOptions
   const database = opened && (tracing?.database(opened, settings['database.url']) ?? opened);
   if (opened !== undefined) {
     addWalGauge(metrics, opened);
+    addReplicaCounter(metrics, opened);
     addFeedCounters(metrics, { users: opened.userFeed, relations: relations?.changes });
   }
   addDiskMetrics(metrics, dataFolder(settings['database.url'], database !== undefined));

@@ -68,6 +68,8 @@ export interface Database extends AsyncDisposable {
   writeDelay(): number;
   /** Size of the WAL of an SQLite file in bytes, 0 in memory; absent on other engines. */
   walBytes?(): number;
+  /** How many reads a replica has answered; absent without one. */
+  replicaReads?(): number;
   /**
    * Aborts once durability is lost (a failed fsync), with the error as its reason. All later writes fail, and
    * the process should exit.

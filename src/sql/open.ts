@@ -114,6 +114,13 @@ export function addWalGauge(metrics: Metrics, { walBytes }: Pick<Database, 'walB
   metrics.gauge('database.wal.size', { unit: 'bytes', description }, walBytes);
 }
 
+/** Declares the counter of reads that a replica answers, if there is one. */
+export function addReplicaCounter(metrics: Metrics, { replicaReads }: Pick<Database, 'replicaReads'>): void {
+  if (replicaReads === undefined) return;
+  const description = 'Reads of users and relations that a replica answered';
+  metrics.counter('database.replica.reads', { description }, replicaReads);
+}
+
 /**
  * Applies the pending migrations of the engine, or of `folder`; resolves to the names of those applied. Fails
  * with DatabaseOpenError.

@@ -104,7 +104,9 @@ describe('users read from a replica of PostgreSQL', { skip: withoutPostgres ?? f
     );
     await behind(true);
     const third = await users.create(USER);
+    const answered = both.writes.replicaReads?.() ?? Number.NaN;
     await waitFor('the replica to be read again', async () => (await users.readJson(third)) === undefined);
+    assert.ok((both.writes.replicaReads?.() ?? Number.NaN) > answered, 'the replica answered it');
     await behind(false);
     await waitFor('the replica to have it', async () => (await users.readJson(third)) !== undefined);
     assert.ok(third > second);

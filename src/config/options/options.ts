@@ -107,7 +107,7 @@ const tree = {
         secret: true,
         expected: 'postgres://<user>:<password>@<host>/<database>',
         pattern: /^postgres(?:ql)?:\/\/[^\p{Cc}\s]+$/u,
-        help: 'Replica of the PostgreSQL database from which users are read.',
+        help: 'Replica of the PostgreSQL database from which users and relations are read.',
       }),
       readYourWrites: count({
         unit: 'ms',

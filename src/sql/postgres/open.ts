@@ -148,6 +148,7 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
       await Promise.all([users.commitNothing(), checkDeliveries(server)]);
     },
     writeDelay: () => users.writeDelay,
+    ...(replica && { replicaReads: () => reads.answered }),
     // Lost connections are reopened, and the server guarantees the durability of its commits.
     failed: new AbortController().signal,
     async [Symbol.asyncDispose]() {

@@ -21,6 +21,7 @@ export class UserReads implements AsyncDisposable {
   /** Undefined without a replica, or if time alone decides. */
   readonly #proof: ReplicaProof | undefined;
   #wroteAt = Number.NEGATIVE_INFINITY;
+  #answered = 0;
 
   constructor(primary: Server, replica: Replica | undefined) {
     this.#primary = primary;
@@ -39,6 +40,11 @@ export class UserReads implements AsyncDisposable {
       this.#timer = setInterval(() => void leavePrimary(reads, connect).catch(() => {}), LOOK).unref();
   }
 
+  /** How many reads the replica has answered. */
+  get answered(): number {
+    return this.#answered;
+  }
+
   /** Must be called after each write of a user by this process. */
   wrote(): void {
     this.#wroteAt = performance.now();
@@ -51,16 +57,25 @@ export class UserReads implements AsyncDisposable {
       long ? server.readAlone(statement, values) : server.read(statement, values);
     const replica = this.#usable();
     if (replica === undefined) return from(this.#primary);
-    return from(replica).catch((error: unknown) => orPrimary(error, () => from(this.#primary)));
+    return this.#counted(from(replica)).catch((error: unknown) =>
+      orPrimary(error, () => from(this.#primary)),
+    );
   }
 
   /** Runs reads of one snapshot, which `work` sends, perhaps once more. Fails with StoreUnavailableError. */
   snapshot(work: (run: Connection['run']) => Promise<void>): Promise<void> {
     const replica = this.#usable();
     if (replica === undefined) return this.#primary.snapshot(work);
-    return replica
-      .snapshot(work)
-      .catch((error: unknown) => orPrimary(error, () => this.#primary.snapshot(work)));
+    return this.#counted(replica.snapshot(work)).catch((error: unknown) =>
+      orPrimary(error, () => this.#primary.snapshot(work)),
+    );
+  }
+
+  #counted<T>(read: Promise<T>): Promise<T> {
+    return read.then((found) => {
+      this.#answered++;
+      return found;
+    });
   }
 
   /** The replica, if it may be read. */

@@ -8,7 +8,8 @@ import { type Machine, type PatroniCluster, startPatroni } from '../../support/p
 import { settingsOf, shownCommand } from '../../support/shown-commands.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
-const SERVE = shownCommand('docs/CLUSTER.md', /@db1:.*npm start$/);
+const SERVE = shownCommand('docs/CLUSTER.md', /^DATABASE_URL=\S*@db1:\S* npm start$/);
+const SERVE_READING = shownCommand('docs/CLUSTER.md', /DATABASE_READ_URL=.*npm start$/);
 const SERVE_BALANCED = shownCommand('docs/CLUSTER.md', /@db:5000.*npm start$/);
 const SERVE_POOLED = shownCommand('docs/CLUSTER.md', /@db:6432.*npm start$/);
 /** Settings of the document that take too long for a test, and what a server of a test needs. */
@@ -18,6 +19,10 @@ const TEST_SETTINGS = {
   'retry_timeout: 5': 'retry_timeout: 2',
   '  data_dir:':
     '  parameters: { unix_socket_directories: "", shared_buffers: 32MB, log_connections: "on" }\n  data_dir:',
+};
+/** Without synchronous mode, and a replica is promoted however much it lacks. */
+const ASYNCHRONOUS = {
+  'synchronous_mode: true': 'synchronous_mode: false\n    maximum_lag_on_failover: 1000000000',
 };
 /** The network of the document. */
 const NETWORK = { '10.0.0.0/24': '127.0.0.1/32' };
@@ -56,7 +61,7 @@ export async function startCluster({
     configuration: (machine, machines, { bin, shared }) =>
       change(
         replaced(patroni, {
-          ...(synchronous ? {} : { 'synchronous_mode: true': 'synchronous_mode: false' }),
+          ...(synchronous ? {} : ASYNCHRONOUS),
           'db1:2379,db2:2379,db3:2379': machines.map(({ etcd }) => etcd.client).join(),
           '0.0.0.0:8008': `127.0.0.1:${machine.api}`,
           'db1:8008': `127.0.0.1:${machine.api}`,
@@ -76,6 +81,7 @@ export async function startCluster({
   });
   const url = cluster.url('postgres', await cluster.whole());
   await sql(url, `CREATE ROLE portico LOGIN PASSWORD 'secret'`);
+  await sql(url, shownBlock('sql', 'pg_read_all_stats'));
   await sql(url, 'CREATE DATABASE portico OWNER portico');
   await sql(url, 'CREATE TABLE probe (n int)');
   return cluster;
@@ -136,6 +142,12 @@ export function hostsRoute({ machines }: PatroniCluster): Route {
   const hosts = machines.map(({ port }) => `127.0.0.1:${port}`).join();
   const { DATABASE_URL: url = '' } = settingsOf(SERVE, { 'db1:5432,db2:5432,db3:5432': hosts });
   return { by: 'hosts', url };
+}
+
+/** The settings of a process that reads from the replicas. */
+export function readingSettings({ machines }: PatroniCluster): Readonly<Record<string, string>> {
+  const hosts = machines.map(({ port }) => `127.0.0.1:${port}`).join();
+  return settingsOf(SERVE_READING, { 'db1:5432,db2:5432,db3:5432': hosts });
 }
 
 /** The PgBouncer of the document; resolves to the URL of Portico. */

@@ -49,6 +49,7 @@ export async function startSending(options: SendingOptions): Promise<Sending> {
   const url = await receiver.listen();
   const ledger = new SendingLedger();
   const running: (PorticoProcess | undefined)[] = [];
+  const started = cleanup.use(new AsyncDisposableStack());
   let turn = 0;
   let onNext = () => {};
 
@@ -62,7 +63,7 @@ export async function startSending(options: SendingOptions): Promise<Sending> {
       },
       ...(main !== undefined && { main }),
     });
-    cleanup.use(portico);
+    started.use(portico);
     await portico.ready();
     running[place] = portico;
   }
@@ -140,7 +141,8 @@ export async function sendingRound({ kills, within, ...options }: SendingRound):
     await sending.replace(random.below(options.processes));
   }
   await delay(REST);
-  return sending.finish(within);
+  // Awaited before the processes are ended.
+  return await sending.finish(within);
 }
 
 /** Waits until every event that is due has arrived, and for those that should not come; `check` tells what is missing. */

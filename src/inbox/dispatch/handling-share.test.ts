@@ -107,6 +107,15 @@ test('once the load ends handling has all of the time again, within a few looks'
   assert.equal(share.share, 1);
 });
 
+test('handling that has used more than its share waits no longer once the doors are idle', (t) => {
+  const { pass } = simulate(t, 100);
+  pass(3_000, 1);
+  // A turn of 100 ms at a quarter of the time is paid after 400 ms.
+  while (pass(10, 1).begun === 0);
+  assert.equal(pass(30, 1).begun, 0);
+  assert.ok(pass(100, 0).begun > 0);
+});
+
 test('those that have attempts to begin take turns', (t) => {
   const loop = new Loop(t);
   const share = new HandlingShare({ now: () => loop.now, idle: () => 0 });

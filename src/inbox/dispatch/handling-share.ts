@@ -92,7 +92,8 @@ export class HandlingShare implements Disposable {
     this.#look(now);
     const wait = this.#wait(now);
     if (wait > 0) {
-      this.#timer = setTimeout(this.#schedule, wait);
+      // Doors that have become idle end the wait.
+      this.#timer = setTimeout(this.#schedule, Math.min(wait, LOOK));
       return;
     }
     // In another iteration of the event loop, so that the work of the doors comes first.
@@ -142,7 +143,8 @@ export class HandlingShare implements Disposable {
     const busy = doors === 0 ? 0 : doors / (doors + Math.max(0, idle));
     const factor = (1 + BUSY - busy) ** Math.min(MAX_STEPS, elapsed / LOOK);
     this.#share = Math.min(1, Math.max(LEAST, this.#share * factor));
-    this.#beside = weight === 0 ? 0 : (others * BESIDE) / weight;
+    // Without jobs, what those begun before still take would count as the cost of acknowledgements.
+    if (this.#begun > 0 || this.#beside === 0) this.#beside = weight === 0 ? 0 : (others * BESIDE) / weight;
     [this.#lookedAt, this.#idleAt] = [now, idleAt];
     [this.#acknowledged, this.#begun, this.#inTurns] = [0, 0, 0];
   }

@@ -1,6 +1,7 @@
 import type { Row } from './row.ts';
 import { access } from './rows/access.ts';
 import { drivers } from './rows/drivers.ts';
+import { fanOut } from './rows/fan-out.ts';
 import { graphqlPromises } from './rows/graphql-promises.ts';
 import { graphqlUser } from './rows/graphql-user.ts';
 import { graphqlUsers } from './rows/graphql-users.ts';
@@ -9,6 +10,7 @@ import { handling } from './rows/handling.ts';
 import { health } from './rows/health.ts';
 import { postgres } from './rows/postgres.ts';
 import { prometheus } from './rows/prometheus.ts';
+import { publish } from './rows/publish.ts';
 import { recording } from './rows/recording.ts';
 import { relationEmbeds } from './rows/relation-embeds.ts';
 import { relationStart, relationTransfers } from './rows/relation-transfers.ts';
@@ -20,6 +22,7 @@ import { restLongList } from './rows/rest-long-list.ts';
 import { restNotModified } from './rows/rest-not-modified.ts';
 import { restPage } from './rows/rest-page.ts';
 import { restUser } from './rows/rest-user.ts';
+import { sendingLatency } from './rows/sending-latency.ts';
 import { slowDisk } from './rows/slow-disk.ts';
 import { start } from './rows/start.ts';
 import { subscriptions } from './rows/subscriptions.ts';
@@ -47,6 +50,9 @@ export const rows: readonly Row[] = [
   access,
   tracing,
   webhook,
+  publish,
+  fanOut,
+  sendingLatency,
   health,
   prometheus,
   start,

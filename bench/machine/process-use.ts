@@ -45,6 +45,21 @@ export function cpuTime(pid: number): number {
   }
 }
 
+/** CPU time used by a process and its children, of which some may have ended, in seconds; NaN without /proc. */
+export function familyCpuTime(pid: number): number {
+  try {
+    const [, after = ''] = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ');
+    const fields = after.split(' ').map(Number);
+    const ended = ((fields[13] ?? 0) + (fields[14] ?? 0)) / TICKS;
+    const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean);
+    // A child that ends meanwhile is counted with those that have ended next time.
+    const running = children.map((child) => cpuTime(Number(child))).filter(Number.isFinite);
+    return cpuTime(pid) + ended + running.reduce((sum, time) => sum + time, 0);
+  } catch {
+    return Number.NaN;
+  }
+}
+
 function ticksPerSecond(): number {
   try {
     return Number(execFileSync('getconf', ['CLK_TCK'], { encoding: 'utf8' }));

@@ -11,11 +11,14 @@ const PEERS = [
   'express',
   'express-actuator',
   'fastify',
+  'graphile-worker',
   'graphql',
   'graphql-yoga',
   'mercurius',
   'pg',
+  'pg-boss',
   'postgres',
+  'undici',
 ] as const;
 
 /** Names and versions of all measured programs and tools; `node` is the version that runs the servers. */

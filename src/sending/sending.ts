@@ -1,7 +1,7 @@
 import type { NewDelivery } from '../inbox/delivery.ts';
 import { DeliveryIds, OWN_SOURCES } from '../inbox/delivery.ts';
 import type { Target } from '../inbox/dispatch/target.ts';
-import { createPoster } from '../inbox/forward/forward.ts';
+import { createPoster } from '../inbox/forward/poster.ts';
 import type { Inbox } from '../inbox/inbox.ts';
 import type { PublishChange } from '../inbox/producers.ts';
 import type { TargetTools, Work } from '../inbox/work.ts';

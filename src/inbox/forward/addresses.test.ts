@@ -20,7 +20,8 @@ import {
   NotSentError,
   PrivateAddressError,
 } from './addresses.ts';
-import { createPoster, forwardTarget } from './forward.ts';
+import { forwardTarget } from './forward.ts';
+import { createPoster } from './poster.ts';
 
 type NetworkOptions = NonNullable<ConstructorParameters<typeof Network>[0]>;
 

@@ -1,6 +1,5 @@
 import type { LookupAddress } from 'node:dns';
-import type { ClientRequest } from 'node:http';
-import { BlockList, isIP, isIPv4, isIPv6, type LookupFunction } from 'node:net';
+import { BlockList, isIP, isIPv4, isIPv6, type LookupFunction, type Socket } from 'node:net';
 import { AttemptError, UncountedError } from '../dispatch/target.ts';
 
 type Addresses = readonly LookupAddress[];
@@ -185,8 +184,8 @@ export class Network implements Disposable {
   readonly resolver: HostResolver;
   readonly #connectTime: number;
   readonly #silence: number;
-  /** Requests waiting for a connection, by host and port. */
-  readonly #opening = new Map<string, Set<ClientRequest>>();
+  /** Connections that are being opened, by host and port. */
+  readonly #opening = new Map<string, Set<Socket>>();
   /** Until when each host is avoided, on the monotonic clock. */
   readonly #silentUntil = new Map<string, number>();
   #closed = false;
@@ -204,33 +203,29 @@ export class Network implements Disposable {
     if (left > 0) throw new AttemptError(`${host} did not accept a connection a moment ago`, Math.ceil(left));
   }
 
-  /** Limits the time until a request's connection is open, which its socket signals by `event`. */
-  watch(host: string, request: ClientRequest, event: 'connect' | 'secureConnect'): void {
-    request.once('socket', (socket) => {
-      if (!socket.connecting) return;
-      if (this.#closed) return void request.destroy(new NotSentError(host));
-      const opening = this.#opening.get(host) ?? new Set();
-      this.#opening.set(host, opening.add(request));
-      const timer = setTimeout(() => this.#leaveAlone(host), this.#connectTime);
-      const opened = () => {
-        clearTimeout(timer);
-        opening.delete(request);
-        if (opening.size === 0) this.#opening.delete(host);
-      };
-      socket.once(event, () => {
-        opened();
-        this.#silentUntil.delete(host);
-      });
-      socket.once('close', opened);
+  /** Limits the time until a connection that is being opened is open, which it signals by `event`. */
+  watch(host: string, socket: Socket, event: 'connect' | 'secureConnect'): void {
+    const opening = this.#opening.get(host) ?? new Set();
+    this.#opening.set(host, opening.add(socket));
+    const timer = setTimeout(() => this.#leaveAlone(host), this.#connectTime);
+    const opened = () => {
+      clearTimeout(timer);
+      opening.delete(socket);
+      if (opening.size === 0) this.#opening.delete(host);
+    };
+    socket.once(event, () => {
+      opened();
+      this.#silentUntil.delete(host);
     });
+    socket.once('close', opened);
   }
 
-  /** Ends all waiting for look-ups, and all requests without a connection, of which nothing was sent. */
+  /** Ends all waiting for look-ups, and all connections that are not open, on which nothing was sent. */
   [Symbol.dispose](): void {
     this.#closed = true;
     this.resolver[Symbol.dispose]();
-    for (const [host, requests] of this.#opening) {
-      for (const request of requests) request.destroy(new NotSentError(host));
+    for (const [host, sockets] of this.#opening) {
+      for (const socket of sockets) socket.destroy(new NotSentError(host));
     }
   }
 
@@ -240,7 +235,7 @@ export class Network implements Disposable {
       for (const [each, until] of this.#silentUntil) if (until <= now) this.#silentUntil.delete(each);
     this.#silentUntil.set(host, now + this.#silence);
     const error = new AttemptError(`${host} did not accept a connection within ${this.#connectTime} ms`);
-    for (const request of this.#opening.get(host) ?? []) request.destroy(error);
+    for (const socket of this.#opening.get(host) ?? []) socket.destroy(error);
   }
 }
 

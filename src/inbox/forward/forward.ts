@@ -1,6 +1,3 @@
-import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from 'node:http';
-import type { Agent as HttpsAgent } from 'node:https';
-import type { Duplex } from 'node:stream';
 import type { InferOutput } from 'valibot';
 import { pathTo, readObject, sluggedOf } from '../../config/schema/fields.ts';
 import type { SecretResolver } from '../../config/secrets.ts';
@@ -16,7 +13,8 @@ import { headersOf } from '../delivery-body.ts';
 import { ClaimRateLimit } from '../dispatch/claim-rate.ts';
 import { AttemptError, type Target } from '../dispatch/target.ts';
 import { limitsOf } from '../event-names.ts';
-import { guardedLookup, isPrivateHost, type Network, PrivateAddressError } from './addresses.ts';
+import { isPrivateHost } from './addresses.ts';
+import type { Poster } from './poster.ts';
 import { CONNECTION_HEADERS, checkTransform, transformer } from './transform.ts';
 
 type TargetDefaults = Parameters<typeof limitsOf>[1];
@@ -166,158 +164,12 @@ function changeNames(
   });
 }
 
-/** A request to send. */
-interface Post {
-  readonly url: URL;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body: Uint8Array;
-  readonly signal: AbortSignal;
-}
-
-/** The parts of a reply that are used; the rest of its body is discarded. */
-interface PostReply {
-  readonly status: number;
-  readonly retryAfter: string | undefined;
-  /** The first kilobyte of its body; never rejects. */
-  readonly excerpt: Promise<string>;
-}
-
-/** Maximum size of a reply in bytes; it is drained so that the connection can be reused. */
-const MAX_REPLY = 64 * 1024;
-/** Maximum time to drain a reply, in milliseconds: the attempt's timeout no longer applies. */
-const MAX_REPLY_TIME = 5_000;
-
-/** Sends POST requests over keep-alive connections; redirects are not followed. */
-export interface Poster extends Disposable {
-  /** Rejects if there is no reply. */
-  post(post: Post): Promise<PostReply>;
-}
-
-interface PosterOptions {
-  readonly network: Network;
-  readonly allowPrivate: boolean;
-  /** Timeout for the body of a reply in milliseconds. Default: 5,000. */
-  readonly replyTime?: number;
-  /** Maximum number of idle connections that are kept. Default: no limit but that of each host. */
-  readonly maxIdle?: number;
-}
-
-/** Loaded for the first https URL: TLS takes 4 MB, and most services forward nothing. */
-const loadHttps = () => process.getBuiltinModule('node:https');
-
-/** Creates a poster; it refuses private addresses unless `allowPrivate` is set. */
-export function createPoster({
-  network,
-  allowPrivate,
-  replyTime = MAX_REPLY_TIME,
-  maxIdle = Number.POSITIVE_INFINITY,
-}: PosterOptions): Poster {
-  const idle = new Set<Duplex>();
-  const http = boundIdle(new HttpAgent({ keepAlive: true }), idle, maxIdle);
-  let https: HttpsAgent | undefined;
-  const lookup = guardedLookup(network.resolver, allowPrivate);
-  return {
-    async post({ url, headers, body, signal }) {
-      if (!allowPrivate && isPrivateHost(url.hostname)) throw new PrivateAddressError(url.hostname);
-      network.allow(url.host);
-      const secure = url.protocol === 'https:';
-      if (secure) https ??= boundIdle(new (loadHttps().Agent)({ keepAlive: true }), idle, maxIdle);
-      const { promise, resolve, reject } = Promise.withResolvers<PostReply>();
-      const request = (secure ? loadHttps().request : httpRequest)(url, {
-        method: 'POST',
-        headers: { ...headers, 'content-length': body.byteLength },
-        agent: secure ? https : http,
-        signal,
-        lookup,
-      });
-      network.watch(url.host, request, secure ? 'secureConnect' : 'connect');
-      request.on('response', (reply) => {
-        const excerpt = replyExcerpt(reply);
-        drain(reply, replyTime);
-        resolve({ status: reply.statusCode ?? 0, retryAfter: reply.headers['retry-after'], excerpt });
-      });
-      request.on('error', reject);
-      request.end(body);
-      return promise;
-    },
-    [Symbol.dispose]() {
-      http.destroy();
-      https?.destroy();
-    },
-  };
-}
-
-/** Has an agent close a connection that ends a request while `max` others are idle; they are in `idle`. */
-function boundIdle<A extends HttpAgent>(agent: A, idle: Set<Duplex>, max: number): A {
-  if (max === Number.POSITIVE_INFINITY) return agent;
-  const keep = agent.keepSocketAlive.bind(agent);
-  const reuse = agent.reuseSocket.bind(agent);
-  function forget(this: Duplex): void {
-    idle.delete(this);
-  }
-  // Both are made to be replaced (nodejs.org/api/http.html#agentkeepsocketalivesocket). The type lacks the result.
-  agent.keepSocketAlive = (socket) => {
-    const isKept: unknown = idle.size < max ? keep(socket) : false;
-    if (isKept !== false) {
-      idle.add(socket);
-      socket.once('close', forget);
-    }
-    return isKept as undefined;
-  };
-  agent.reuseSocket = (socket, request) => {
-    idle.delete(socket);
-    socket.off('close', forget);
-    reuse(socket, request);
-  };
-  return agent;
-}
-
-function drain(reply: IncomingMessage, time: number): void {
-  const timer = setTimeout(() => reply.destroy(), time).unref();
-  reply.on('close', () => clearTimeout(timer));
-  let read = 0;
-  reply.on('data', (chunk: Buffer) => {
-    read += chunk.length;
-    if (read > MAX_REPLY) reply.destroy();
-  });
-  // Errors after the status line do not matter.
-  reply.on('error', () => {});
-}
-
 const OF_THE_CONNECTION: ReadonlySet<string> = new Set(CONNECTION_HEADERS);
 
 /** The kept headers of a delivery to forward; headers that Portico sets replace them. */
 function forwardedHeaders(delivery: Pick<StoredDelivery, 'headers'>): DeliveryHeaders {
   const kept = Object.entries(headersOf(delivery));
   return Object.fromEntries(kept.filter(([name]) => !OF_THE_CONNECTION.has(name)));
-}
-
-/** Maximum wait for the excerpt after the status, in milliseconds: recording the outcome waits for it. */
-const MAX_EXCERPT_WAIT = 500;
-
-/** Maximum size of the kept part of an answer, in bytes. */
-const MAX_ANSWER = 1_024;
-
-/** The first kilobyte of a reply as text, or what arrived before it ended or was too slow. Never rejects. */
-function replyExcerpt(reply: IncomingMessage): Promise<string> {
-  const { promise, resolve } = Promise.withResolvers<string>();
-  const chunks: Buffer[] = [];
-  let size = 0;
-  const finish = () => {
-    clearTimeout(timer);
-    reply.off('data', read);
-    // `stream` omits an incomplete character at the end.
-    resolve(new TextDecoder().decode(Buffer.concat(chunks).subarray(0, MAX_ANSWER), { stream: true }));
-  };
-  const read = (chunk: Buffer) => {
-    chunks.push(chunk);
-    size += chunk.length;
-    if (size >= MAX_ANSWER) finish();
-  };
-  const timer = setTimeout(finish, MAX_EXCERPT_WAIT);
-  reply.on('data', read);
-  reply.once('close', finish);
-  return promise;
 }
 
 /** Maximum wait that a receiver can request, in milliseconds. */

@@ -73,7 +73,7 @@ export function standard({ headerPrefix, tolerance }: StandardParams): Scheme {
         if (!idPattern.test(id))
           throw new UnsignableError('The id must be 1 to 256 visible ASCII characters other than "."');
         const before = `${id}.${timestamp}.`;
-        const signed = Buffer.concat([Buffer.from(before), body]);
+        const signed = privateKeys.length === 0 ? body : Buffer.concat([Buffer.from(before), body]);
         const signatures = [
           ...shared.sign({ before, body, after: '' }).map((each) => `v1,${each.toString('base64')}`),
           ...privateKeys.map((key) => `v1a,${signEd25519(null, signed, key).toString('base64')}`),

@@ -18,17 +18,18 @@ interface PublisherOptions {
 /** Publishes events by `POST /events`. */
 export class Publisher implements Disposable {
   readonly #url: URL;
-  readonly #agent: Agent;
+  readonly #connections: number;
+  #agent = new Agent();
   readonly #headers: Readonly<Record<string, string>>;
 
   constructor({ origin, headers, connections }: PublisherOptions) {
     this.#url = new URL('/events', origin);
-    this.#agent = new Agent({ keepAlive: true, maxSockets: connections });
+    this.#connections = connections;
     this.#headers = headers;
   }
 
   /** Publishes an event. Rejects unless it is accepted for this number of endpoints. */
-  async publish(body: string, endpoints: number): Promise<Accepted> {
+  async #publish(body: string, endpoints: number): Promise<Accepted> {
     const sentAt = performance.now();
     const { status, answer } = await this.#post(body);
     const acceptedAt = performance.now();
@@ -49,12 +50,19 @@ export class Publisher implements Disposable {
     });
   }
 
+  /** Begins with new connections: the service may be closing those of the last round. */
+  #connect(): void {
+    this.#agent.destroy();
+    this.#agent = new Agent({ keepAlive: true, maxSockets: this.#connections });
+  }
+
   /** Publishes all of these events, a fixed number at a time. */
   async all(bodies: readonly string[], endpoints: number, atOnce: number): Promise<readonly Accepted[]> {
+    this.#connect();
     const accepted: Accepted[] = [];
     const waiting = bodies.values();
     const next = async () => {
-      for (const body of waiting) accepted.push(await this.publish(body, endpoints));
+      for (const body of waiting) accepted.push(await this.#publish(body, endpoints));
     };
     await Promise.all(Array.from({ length: atOnce }, next));
     return accepted;
@@ -62,12 +70,13 @@ export class Publisher implements Disposable {
 
   /** Publishes these events at a fixed rate per second, whether they are answered or not. */
   async atRate(bodies: readonly string[], endpoints: number, rate: number): Promise<readonly Accepted[]> {
+    this.#connect();
     const begin = performance.now();
     const answers: Promise<Accepted>[] = [];
     for (const [i, body] of bodies.entries()) {
       const wait = begin + (i * 1_000) / rate - performance.now();
       if (wait > 0) await delay(wait);
-      const answer = this.publish(body, endpoints);
+      const answer = this.#publish(body, endpoints);
       // All are awaited together at the end.
       answer.catch(() => {});
       answers.push(answer);

@@ -51,6 +51,8 @@ const MAX_EXCERPT_WAIT = 500;
 const MAX_ANSWER = 1_024;
 
 const NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
+/** Headers that the poster alone sets. */
+const OWN_HEADERS: ReadonlySet<string> = new Set(['connection', 'content-length', 'transfer-encoding']);
 const BAD_VALUE = /[^\t\x20-\x7e\x80-\xff]/;
 
 /** Loaded for the first https URL: TLS takes 4 MB, and most services forward nothing. */
@@ -80,17 +82,15 @@ export function createPoster(options: PosterOptions): Poster {
 
 /** The bytes of a request. Throws TypeError for headers that cannot be sent. */
 function messageOf(url: URL, headers: Post['headers'], body: Uint8Array): Buffer {
-  const fields = new Map([['host', url.host]]);
+  const fields: Record<string, string> = { host: url.host };
   for (const name in headers) {
     const value = String(headers[name]);
     if (!NAME.test(name) || BAD_VALUE.test(value)) throw new TypeError(`the header ${name} cannot be sent`);
-    fields.set(name.toLowerCase(), value);
+    fields[name.toLowerCase()] = value;
   }
-  fields.delete('transfer-encoding');
-  fields.set('connection', 'keep-alive').set('content-length', String(body.byteLength));
   let head = `POST ${url.pathname}${url.search} HTTP/1.1\r\n`;
-  for (const [name, value] of fields) head += `${name}: ${value}\r\n`;
-  head += '\r\n';
+  for (const name in fields) if (!OWN_HEADERS.has(name)) head += `${name}: ${fields[name]}\r\n`;
+  head += `connection: keep-alive\r\ncontent-length: ${body.byteLength}\r\n\r\n`;
   const message = Buffer.allocUnsafe(head.length + body.byteLength);
   message.write(head, 0, 'latin1');
   message.set(body, head.length);

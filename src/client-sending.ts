@@ -55,6 +55,7 @@ interface Endpoint extends Omit<NewEndpoint, 'secret'> {
   readonly tenant: string;
   readonly enabled: boolean;
   readonly disabledBecause: 'manual' | 'gone' | 'failing' | null;
+  readonly disabledAt: string | null;
   readonly failingSince: string | null;
   readonly createdAt: string;
   readonly updatedAt: string;

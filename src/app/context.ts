@@ -36,6 +36,8 @@ export interface OpenSending {
   readonly sending: Sending;
   readonly api: SendingApi;
   readonly links: PortalLinks;
+  /** Makes a link to the portal for a tenant from the body of a request; undefined without a portal. */
+  readonly linkOf: ((tenant: string, body: unknown) => Promise<{ readonly url: string }>) | undefined;
 }
 
 /** API descriptions of the doors, for the management door; loaded on request. */

@@ -31,7 +31,7 @@ import { type ExposureRules, isExposed } from '../management/guard.ts';
 import { management } from '../management/management.ts';
 import { managementErrors, NOT_FOUND, refuse } from '../management/management-errors.ts';
 import { maskSecrets } from '../management/masking.ts';
-import type { ApiSources } from '../management/options.ts';
+import type { ApiSources, WebhookEndpoints } from '../management/options.ts';
 import type { SpringBootAdminOptions } from '../management/spring-boot-admin.ts';
 import { LocalUserFeed } from '../relations/events.ts';
 import { hasRules, type Relation, servesRelations, USERS } from '../relations/relation.ts';
@@ -312,6 +312,7 @@ function managementViews(context: AppContext, lists: Pick<ExposureRules, 'includ
     auditEvents: context.audit && context.openedDatabase()?.audit,
     audit: context.audit,
     deliveries: hasConsole || isExposed('deliveries', rules) ? viewDeliveries(context) : undefined,
+    webhookEndpoints: viewEndpoints(context.sending),
     history: hasConsole || isExposed('history', rules) ? openHistory(context) : undefined,
     logTail,
     requests: requestTail,
@@ -343,6 +344,13 @@ function recordExchanges({ doors }: AppContext): ExchangeLog {
 function viewDeliveries({ config, openedDatabase }: AppContext): Deliveries | undefined {
   const database = openedDatabase();
   return database && { log: database.deliveries, plan: replayPlanOf(config) };
+}
+
+/** Undefined if the service sends nothing to customers. */
+function viewEndpoints(open: AppContext['sending']): WebhookEndpoints | undefined {
+  if (open === undefined) return undefined;
+  const { sending, linkOf } = open;
+  return { sending, portalLink: linkOf && ((tenant) => linkOf(tenant, {})) };
 }
 
 interface ApiParts {

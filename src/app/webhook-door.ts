@@ -139,7 +139,8 @@ export function openSending(
     // Browsers send no fragment, so no log of a server has the token.
     return { url: `${base}/#${token}`, token, expiresAt: new Date(expiresAt).toISOString() };
   };
-  return { sending, links, api: new SendingApi(sending, settings.portal && linkOf) };
+  const link = settings.portal && linkOf;
+  return { sending, links, linkOf: link, api: new SendingApi(sending, link) };
 }
 
 /** Opens the page for customers on its port. */

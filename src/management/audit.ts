@@ -84,6 +84,12 @@ const WRITES: Readonly<Record<string, Describe>> = {
     const type = action === 'replay' ? 'DELIVERY_REPLAYED' : 'DELIVERY_DISCARDED';
     return { type, data: { delivery: param } };
   },
+  webhookendpoints: ({ param }, body) => {
+    const { action } = Object(body) as { readonly action?: unknown };
+    const types = { enable: 'WEBHOOK_ENDPOINT_ENABLED', disable: 'WEBHOOK_ENDPOINT_DISABLED' };
+    const type = types[action as keyof typeof types] ?? 'PORTAL_OPENED';
+    return { type, data: { webhookEndpoint: param } };
+  },
   shutdown: () => ({ type: 'SHUTDOWN_REQUESTED' }),
 };
 /** Describes the reads of endpoints that reveal all data of the process. */

@@ -28,6 +28,7 @@ import {
   requestsEndpoint,
 } from './endpoints/recent.ts';
 import { eventLoopEndpoint, mappingsEndpoint, shutdownEndpoint } from './endpoints/runtime.ts';
+import { webhookEndpoints } from './endpoints/webhook-endpoints.ts';
 import { type Exposed, exposedEndpoints, guard } from './guard.ts';
 import {
   jsonTextReply,
@@ -150,6 +151,7 @@ function allEndpoints(
     exchanges && httpExchangesEndpoint(exchanges, secrets),
     auditEvents && auditEventsEndpoint(auditEvents, options),
     deliveries && deliveriesEndpoint(deliveries, options),
+    options.webhookEndpoints && webhookEndpoints(options.webhookEndpoints, options),
     history && historyEndpoint(history),
     logTail && logTailEndpoint(logTail),
     requests && requestsEndpoint(requests),

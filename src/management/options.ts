@@ -4,8 +4,10 @@ import type { ShowDetails } from '../config/options/endpoint-id.ts';
 import type { InfoPart } from '../config/options/management.ts';
 import type { EffectiveOption } from '../config/sources.ts';
 import type { SecretTexts } from '../core/redaction.ts';
+import type { MaybePromise } from '../core/scheduler.ts';
 import type { DoorApi } from '../http/openapi.ts';
 import type { Deliveries } from '../inbox/operations.ts';
+import type { Sending } from '../sending/sending.ts';
 import type { HealthRegistry, Readiness } from '../telemetry/health.ts';
 import type { History } from '../telemetry/history.ts';
 import type { Loggers, LogTail } from '../telemetry/loggers.ts';
@@ -23,6 +25,13 @@ import type { SpringBootAdminOptions } from './spring-boot-admin.ts';
 type ShowValues = Exclude<Parameters<typeof valueShower>[0], 'settings'>;
 
 type Mappings = Parameters<typeof mappingsEndpoint>[1];
+
+/** The endpoints of customers that webhooks are sent to. */
+export interface WebhookEndpoints {
+  readonly sending: Pick<Sending, 'store' | 'log' | 'change'>;
+  /** Makes a link to the portal for a tenant; undefined without a portal. */
+  readonly portalLink: ((tenant: string) => MaybePromise<{ readonly url: string }>) | undefined;
+}
 
 /** All options of the management door; an embedding program gives some of them. */
 export interface DoorOptions {
@@ -68,6 +77,8 @@ export interface DoorOptions {
   readonly audit?: Audit | undefined;
   /** The deliveries that /deliveries shows and replays. */
   readonly deliveries?: Deliveries | undefined;
+  /** The endpoints that webhooks are sent to, which /webhookendpoints shows and changes. */
+  readonly webhookEndpoints?: WebhookEndpoints | undefined;
   /** The data of /history. */
   readonly history?: History | undefined;
   /** The data of /requests. */

@@ -14,7 +14,15 @@ import {
   sentJson,
   tenantJson,
 } from './api-json.ts';
-import { newEndpointId, newSecret, readEndpoint, rotated, TENANT, validSecrets } from './endpoints.ts';
+import {
+  enabledAs,
+  newEndpointId,
+  newSecret,
+  readEndpoint,
+  rotated,
+  TENANT,
+  validSecrets,
+} from './endpoints.ts';
 import { readEventType, SchemaError } from './event-types.ts';
 import { endpointOfTarget, endpointTargetName } from './lanes.ts';
 import { subscriptionOf } from './publisher.ts';
@@ -243,14 +251,7 @@ export class SendingApi {
     const before = await this.#endpoint(params);
     const { settings, enabled, secret } = this.#readEndpoint(ctx, before.settings);
     if (secret !== undefined) throw invalid('endpoint', ['secret is changed by a POST to secret']);
-    const disabled = enabled === undefined ? before.disabled : enabled ? null : (before.disabled ?? 'manual');
-    const change = {
-      settings,
-      secrets: before.secrets,
-      disabled,
-      // It has its time again.
-      failingSince: before.disabled !== null && disabled === null ? null : before.failingSince,
-    };
+    const change = { settings, secrets: before.secrets, ...enabledAs(before, enabled) };
     return reply(endpointJson(await this.#store(before, change)));
   }
 
@@ -426,10 +427,9 @@ export class SendingApi {
     before: StoredEndpoint,
     change: Parameters<Sending['store']['changeEndpoint']>[1],
   ): Promise<StoredEndpoint> {
-    const stored = await this.#sending.store.changeEndpoint(before, change, Date.now());
+    const stored = await this.#sending.change(before, change);
     if (stored === undefined)
       throw problem(412, 'PRECONDITION_FAILED', 'The endpoint was changed meanwhile; read it again');
-    await this.#sending.changed(stored);
     return stored;
   }
 

@@ -10,6 +10,7 @@ const endpoint = (id: string, updatedAt: number): StoredEndpoint => ({
   settings: { url: 'https://example.org' },
   secrets: [],
   disabled: null,
+  disabledAt: null,
   failingSince: null,
   createdAt: 0,
   updatedAt,

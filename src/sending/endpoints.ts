@@ -7,7 +7,7 @@ import { rateField } from '../inbox/config.ts';
 import { isPrivateHost } from '../inbox/forward/addresses.ts';
 import { secretProblem } from '../signatures/sources.ts';
 import { compileFilter, FilterError, isTypePattern } from './filters.ts';
-import type { EndpointSecret, EndpointSettings } from './store.ts';
+import type { EndpointSecret, EndpointSettings, StoredEndpoint } from './store.ts';
 
 /** The name of a tenant: at most 64 letters, digits, `_`, `-` and `.`. */
 export const TENANT = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/;
@@ -151,6 +151,13 @@ export function readEndpoint(
 
 function withoutNulls(patch: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
   return Object.fromEntries(Object.entries(patch).filter(([, value]) => value !== null));
+}
+
+/** What a decision of its owner or an operator makes of an endpoint; undefined leaves it as it is. */
+export function enabledAs({ disabled, failingSince }: StoredEndpoint, enabled: boolean | undefined) {
+  if (enabled === undefined || enabled === (disabled === null)) return { disabled, failingSince };
+  // An endpoint that is enabled has its time again.
+  return enabled ? { disabled: null, failingSince: null } : { disabled: 'manual' as const, failingSince };
 }
 
 /** A new secret of Standard Webhooks: 32 random bytes. */

@@ -124,6 +124,16 @@ export class Sending {
     };
   }
 
+  /** Changes an endpoint that is still as `before`; undefined if it is not. Rejects as the store does. */
+  async change(
+    before: StoredEndpoint,
+    change: Parameters<SendingStore['changeEndpoint']>[1],
+  ): Promise<StoredEndpoint | undefined> {
+    const stored = await this.store.changeEndpoint(before, change, Date.now());
+    if (stored !== undefined) await this.changed(stored);
+    return stored;
+  }
+
   /** Forgets an endpoint that this process has changed or removed. */
   async changed({ tenant, id }: Pick<StoredEndpoint, 'tenant' | 'id'>): Promise<void> {
     this.#endpoints?.forget(id);

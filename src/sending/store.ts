@@ -6,6 +6,26 @@ export const MAX_ENDPOINTS = 1_000;
 /** Why an endpoint gets nothing. */
 export type Disabled = 'manual' | 'gone' | 'failing';
 
+/**
+ * The states of endpoints, those that need somebody first: disabled because it failed or answered 410, failing, disabled by
+ * hand, working.
+ */
+export const ENDPOINT_STATES = ['disabled', 'failing', 'manual', 'working'] as const;
+
+export type EndpointState = (typeof ENDPOINT_STATES)[number];
+
+/** The state of an endpoint. */
+export function endpointState({
+  disabled,
+  failingSince,
+}: Pick<StoredEndpoint, 'disabled' | 'failingSince'>): EndpointState {
+  if (disabled !== null) return disabled === 'manual' ? 'manual' : 'disabled';
+  return failingSince === null ? 'working' : 'failing';
+}
+
+/** The endpoints in each state, up to 10,000. */
+export type EndpointCounts = Readonly<Record<EndpointState, number>>;
+
 /** A secret with the end of its use, in milliseconds since the epoch; null for the current one. */
 export interface EndpointSecret {
   readonly secret: string;
@@ -41,6 +61,8 @@ export interface StoredEndpoint {
   /** The current secret first. */
   readonly secrets: readonly EndpointSecret[];
   readonly disabled: Disabled | null;
+  /** Null while it is enabled. */
+  readonly disabledAt: number | null;
   /** The first failed attempt since the last success; null if none failed. */
   readonly failingSince: number | null;
   readonly createdAt: number;
@@ -91,9 +113,24 @@ export interface SendingStore {
   /** The endpoints with these ids; one that does not exist is missing. */
   endpointsOf(ids: readonly string[]): MaybePromise<readonly StoredEndpoint[]>;
   endpoints(tenant: string, range: Range): MaybePromise<readonly StoredEndpoint[]>;
+  /**
+   * The endpoints of all tenants, or of one, in some states: in the order of the states, and then of their numbers, after the
+   * endpoint with a state's place and a number.
+   */
+  inStates(
+    states: readonly EndpointState[],
+    range: {
+      readonly tenant?: string | undefined;
+      readonly after: readonly [state: number, seq: number];
+      readonly limit: number;
+    },
+  ): Promise<readonly StoredEndpoint[]>;
+  countStates(tenant?: string): MaybePromise<EndpointCounts>;
   endpoint(tenant: string, id: string): MaybePromise<StoredEndpoint | undefined>;
   /** Stores an endpoint, and its tenant if that is new; undefined if the tenant has as many as it may have. */
-  createEndpoint(endpoint: Omit<StoredEndpoint, 'seq' | 'updatedAt'>): Promise<StoredEndpoint | undefined>;
+  createEndpoint(
+    endpoint: Omit<StoredEndpoint, 'seq' | 'updatedAt' | 'disabledAt'>,
+  ): Promise<StoredEndpoint | undefined>;
   /** Changes an endpoint that is still as `before`; undefined if it is not. */
   changeEndpoint(
     before: StoredEndpoint,
@@ -172,6 +209,25 @@ interface EndpointStats {
   readonly hours: readonly { readonly at: number; readonly done: number; readonly dead: number }[];
 }
 
+/** What the last events of an endpoint say. Times are in milliseconds since the epoch. */
+export interface RecentEvents {
+  /** The number of events that were looked at. */
+  readonly events: number;
+  readonly done: number;
+  readonly dead: number;
+  readonly open: number;
+  readonly lastSuccessAt: number | null;
+  readonly lastFailureAt: number | null;
+  /** The error of the latest event that failed. */
+  readonly error: string | null;
+}
+
+/** An attempt at sending an event. */
+interface SentAttempt extends AttemptEntry {
+  readonly event: string;
+  readonly type: string;
+}
+
 /** The events of tenants and their attempts. All methods fail with StoreUnavailableError. */
 export interface SendingLog {
   /** The events of a tenant, of one type if one is given. */
@@ -191,6 +247,9 @@ export interface SendingLog {
   /** The attempts at sending an event to an endpoint, oldest first. */
   attempts(target: string, id: string): MaybePromise<readonly AttemptEntry[]>;
   stats(target: string): MaybePromise<EndpointStats>;
+  recent(target: string): MaybePromise<RecentEvents>;
+  /** The last attempts at sending its recent events, latest first. */
+  lastAttempts(target: string): MaybePromise<readonly SentAttempt[]>;
   /** Has an event sent to an endpoint again, or for the first time; false if that is about to happen anyway. */
   resend(target: string, event: StoredEvent, orderKey: string | null): Promise<boolean>;
   /** The next events of a tenant that were received from `since` on and before `until`, oldest first, with their bodies. */

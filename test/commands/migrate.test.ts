@@ -46,7 +46,10 @@ for (const [name, { url: newUrl, sql }] of Object.entries({ sqlite, postgres }))
       const missing = await migrate('--check', '--json');
       assert.deepEqual(JSON.parse(missing.stdout), { applied: [], pending: FILES });
       assert.equal(missing.code, 3);
-      assert.match((await migrate('--check')).stdout, /^1 migration is missing: 001-schema\.sql\.$/m);
+      assert.match(
+        (await migrate('--check')).stdout,
+        /^2 migrations are missing: 001-schema\.sql, 002-endpoint-states\.sql\.$/m,
+      );
       assert.deepEqual(readdirSync(folder.path), [], 'a look makes no file');
 
       const ran = await migrate();
@@ -72,7 +75,10 @@ for (const [name, { url: newUrl, sql }] of Object.entries({ sqlite, postgres }))
       {
         await using refused = start(['serve', '--no-migrate']);
         assert.equal(await refused.exited(), 1);
-        assert.match(refused.stderr, /not up to date \(001-schema\.sql\)\. Run "portico migrate" first/);
+        assert.match(
+          refused.stderr,
+          /not up to date \(001-schema\.sql, 002-endpoint-states\.sql\)\. Run "portico migrate" first/,
+        );
         assert.equal(existsSync(join(folder.path, 'test.db')), false);
       }
       await runCommand(['migrate'], { cwd: folder.path, env: { DATABASE_URL: url } });

@@ -10,6 +10,7 @@ import { startTestService } from '../support/service.ts';
 
 test('the ids that a user cannot take are those of the endpoints that there are', async () => {
   await using service = await startTestService({
+    module: 'export default { webhook: { sending: true } };',
     env: { MANAGEMENT_INCLUDE: '*', MANAGEMENT_ACCESS: 'unrestricted' },
   });
   await service.listen();

@@ -115,6 +115,38 @@ test('the table of waits is that of the defaults', () => {
   }
 });
 
+test('the handler of the guide sends an e-mail for a disabled endpoint, again if the mail service fails', async (t) => {
+  await using receiver = await startReceiver({
+    '/gone': (response) => response.writeHead(410).end(),
+    '/mail': (response, attempt) => response.writeHead(attempt === 1 ? 503 : 202).end(),
+  });
+  const [, shown = ''] = /```ts\n([^`]*?\bMAIL_API\b.*?)```/s.exec(GUIDE) ?? [];
+  const module = shown
+    .replace("'portico'", JSON.stringify(join(ROOT, 'src/index.ts')))
+    .replace('sending: true', 'sending: { allowPrivate: true }');
+  process.env.MAIL_API = `${receiver.url}/mail`;
+  process.env.MAIL_TOKEN = 'of-the-mail-service';
+  t.after(() => {
+    delete process.env.MAIL_API;
+    delete process.env.MAIL_TOKEN;
+  });
+  await using service = await startTestService({ module, env: { WEBHOOK_BACKOFF: '20' }, listens: true });
+  const post = (path: string, body: object) =>
+    fetch(`${service.urls.rest}${path}`, { method: 'POST', body: JSON.stringify(body) });
+  await post('/webhooks/tenants/acme/endpoints', { url: `${receiver.url}/gone` });
+  await post('/events', { tenant: 'acme', type: 'a', data: 1 });
+  const [first, second] = await waitFor('the e-mail', () => {
+    const sent = receiver.at('/mail');
+    return sent.length === 2 && sent;
+  });
+  assert.equal(second?.headers.authorization, 'Bearer of-the-mail-service');
+  assert.equal(second?.headers['idempotency-key'], first?.headers['idempotency-key']);
+  assert.deepEqual(JSON.parse(String(second?.body)), {
+    to: 'ops@example.com',
+    subject: `acme: ${receiver.url}/gone is disabled (gone)`,
+  });
+});
+
 test('the notice of a disabled endpoint reaches the handler, and the named meters are there', async () => {
   await using receiver = await startReceiver({ '/gone': (response) => response.writeHead(410).end() });
   await using service = await startTestService({

@@ -33,16 +33,17 @@ export interface SendingService extends AsyncDisposable {
   endpoint(tenant: string, settings: object): Promise<{ readonly id: string; readonly secret: string }>;
 }
 
-/** Starts one; `sending` has the options, `more` is the rest of the module's object as text. */
+/** Starts one; `sending` has the options, `more` is the rest of the module's object as text, `own` more environment. */
 export async function startSending(
   url: string | undefined,
   sending: object = {},
   more = '',
+  own: Readonly<Record<string, string>> = {},
 ): Promise<SendingService> {
   const options = { allowPrivate: true, backoff: 20, maxBackoff: 200, ...sending };
   const service = await startTestService({
     module: `export default { ${more} webhook: { sending: ${JSON.stringify(options)} } };`,
-    env: url === undefined ? {} : { DATABASE_URL: url },
+    env: { ...(url !== undefined && { DATABASE_URL: url }), ...own },
     listens: true,
   });
   const call: SendingService['call'] = async (method, path, body, headers = {}) => {

@@ -31,6 +31,7 @@ export const optInEndpoints = [
   'httpexchanges',
   'auditevents',
   'deliveries',
+  'webhookendpoints',
   'history',
   'logtail',
   'requests',

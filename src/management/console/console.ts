@@ -236,6 +236,7 @@ const SHOWN: readonly string[] = [
   'loggers',
   'httpexchanges',
   'deliveries',
+  'webhookendpoints',
   'eventloop',
   'threaddump',
   'history',
@@ -270,7 +271,14 @@ function consoleEndpoints(
 }
 
 /** Data of other doors, which the console hides if those doors ask for credentials and this one does not. */
-const OTHERS: readonly string[] = ['users', 'relations', 'rules', 'deliveries', 'test-deliveries'];
+const OTHERS: readonly string[] = [
+  'users',
+  'relations',
+  'rules',
+  'deliveries',
+  'webhookendpoints',
+  'test-deliveries',
+];
 
 /** Why the console may not show this endpoint's data; undefined if it may. */
 function closedBy(id: string, { closed, relations }: Pick<ConsoleView, 'closed' | 'relations'>) {

@@ -17,6 +17,7 @@ import type { Exposed } from '../guard.ts';
 import { MEDIA_TYPES } from '../management-errors.ts';
 import type { DoorOptions } from '../options.ts';
 import { json, op, pathsOf, type Shape, schemaOf } from './table.ts';
+import { webhookEndpointOperations } from './webhook-endpoints-api.ts';
 
 type Paths = Readonly<Record<string, ApiPath>>;
 
@@ -185,6 +186,7 @@ const OPENAPI = {
 const exposition = schemaOf('text: The exposition of Prometheus.');
 
 const OWN = pathsOf({
+  ...webhookEndpointOperations(WRITE_REFUSALS),
   'GET /health': op('readHealth', 'The health of the service and its dependencies', { replies: HEALTH }),
   'GET /health/{path}': op('readHealthPart', 'One component or group, at any depth', {
     parameters: { path: 'The name of a component or a group.' },

@@ -68,6 +68,7 @@ const ENDPOINT = {
   ...SETTINGS,
   enabled: { type: 'boolean' },
   disabledBecause: REASON,
+  disabledAt: TIME_OR_NULL,
   failingSince: textOrNull('The first failure since the last success; null if none.', {
     format: 'date-time',
   }),

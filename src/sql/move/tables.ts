@@ -52,7 +52,7 @@ const COLUMNS = {
   webhook_tenants: 'seq integer, name name, description text, version integer, created_at integer',
   webhook_endpoints:
     'seq integer, id name, tenant name, settings text, secrets name, disabled name, failing_since integer, ' +
-    'created_at integer, updated_at integer',
+    'created_at integer, updated_at integer, disabled_at integer',
   webhook_event_types: 'seq integer, name name, settings text, created_at integer, updated_at integer',
   api_tokens:
     'seq integer, name name, digest name, scopes name, created_at integer, expires_at integer, revoked_at ' +

@@ -1,6 +1,6 @@
 import { type MaybePromise, whenReady } from '../../core/scheduler.ts';
 import type { AttemptEntry } from '../../inbox/inbox.ts';
-import type { SendingLog, SentEvent, StoredEvent, TenantEvent } from '../../sending/store.ts';
+import type { RecentEvents, SendingLog, SentEvent, StoredEvent, TenantEvent } from '../../sending/store.ts';
 import { IS_TENANT, isBlocked, isEndpoint, storedKey } from '../inbox-sql.ts';
 import { DELIVERY_QUERIES } from './delivery-log.ts';
 import { type Query, queries, type Row, type Sql, type Value } from './sql.ts';
@@ -9,10 +9,15 @@ import { type Query, queries, type Row, type Sql, type Value } from './sql.ts';
 const WINDOW = 2_000;
 /** Events of an endpoint that its numbers count. */
 const COUNTED = 2_000;
+/** The latest events of an endpoint that a list of endpoints looks at. */
+const RECENT = 50;
+/** The latest events whose attempts are listed, and how many of these. */
+const LAST = { events: 100, attempts: 20 } as const;
 /** Events of a page of a replay. */
 const REPLAYED = 100;
 const HOUR = 3_600_000;
 
+const ATTEMPT = 'attempt, outcome, started_at, duration, process, status, answer, error';
 const STATUS = `
   CASE WHEN jobs.status <> 'open' THEN jobs.status WHEN jobs.owner IS NULL THEN 'pending' ELSE 'processing' END`;
 const SENT = `
@@ -53,7 +58,7 @@ export const SENDING_LOG_QUERIES = queries('sent', (sql) => ({
   },
   attempts: {
     long: `
-      SELECT attempt, outcome, started_at, duration, process, status, answer, error FROM attempts
+      SELECT ${ATTEMPT} FROM attempts
       WHERE job IN (SELECT seq FROM jobs WHERE delivery = $2 AND target = $1) ORDER BY seq`,
   },
   stats: {
@@ -62,6 +67,21 @@ export const SENDING_LOG_QUERIES = queries('sent', (sql) => ({
         SELECT ${STATUS} AS status, jobs.finished_at / ${HOUR} AS hour FROM jobs
         WHERE ${OF_ENDPOINT} ORDER BY jobs.seq DESC LIMIT ${COUNTED}) AS last
       GROUP BY status, hour`,
+  },
+  recent: {
+    long: `
+      SELECT jobs.status, jobs.finished_at, jobs.error,
+        (SELECT max(started_at) FROM attempts WHERE job = jobs.seq AND outcome IN ('retry', 'dead'))
+      FROM jobs WHERE ${OF_ENDPOINT} ORDER BY jobs.seq DESC LIMIT ${RECENT}`,
+  },
+  lastAttempts: {
+    long: `
+      SELECT ${ATTEMPT}, d.id, d.event FROM (
+        SELECT seq AS nth, ${ATTEMPT}, (SELECT delivery FROM jobs WHERE jobs.seq = attempts.job) AS delivery
+        FROM attempts
+        WHERE ${sql.among('job', `SELECT seq FROM jobs WHERE ${OF_ENDPOINT} ORDER BY seq DESC LIMIT ${LAST.events}`)}
+        ORDER BY nth DESC LIMIT ${LAST.attempts}) AS a
+      JOIN deliveries AS d ON d.seq = a.delivery ORDER BY nth DESC`,
   },
   // Serialises with other resends of the event.
   lockEvent: `SELECT seq FROM deliveries WHERE seq = $1 ${sql.lock}`,
@@ -150,6 +170,11 @@ export function sendingLog(sql: Sql, now: () => number | null, onAdded = () => {
         }
         return { counted, byStatus, hours: [...hours.values()].sort((a, b) => a.at - b.at) };
       }),
+    recent: (target) => whenReady(sql.read(q.recent, target), recentOf),
+    lastAttempts: (target) =>
+      whenReady(sql.read(q.lastAttempts, target), (rows) =>
+        rows.map((row) => ({ ...attemptOf(row), event: String(row[8]), type: String(row[9]) })),
+      ),
     async resend(target, { seq }, orderKey) {
       const [, reopened = [], added = []] = await sql.write(
         [q.lockEvent, seq],
@@ -176,6 +201,22 @@ export function sendingLog(sql: Sql, now: () => number | null, onAdded = () => {
 
 const numberOrNull = (value: unknown) => (value === null ? null : Number(value));
 const textOrNull = (value: unknown) => (value === null ? null : String(value));
+
+function recentOf(rows: readonly Row[]): RecentEvents {
+  const count = (wanted: string) => rows.filter(([status]) => status === wanted).length;
+  const latest = (times: readonly unknown[]) =>
+    times.reduce<number | null>((last, at) => (at === null ? last : Math.max(last ?? 0, Number(at))), null);
+  const failed = rows.find(([, , error]) => error !== null);
+  return {
+    events: rows.length,
+    done: count('done'),
+    dead: count('dead'),
+    open: count('open'),
+    lastSuccessAt: latest(rows.map(([status, at]) => (status === 'done' ? at : null))),
+    lastFailureAt: latest(rows.map(([, , , at]) => at)),
+    error: textOrNull(failed?.[2] ?? null),
+  };
+}
 
 function eventOf([seq, id, type, receivedAt]: Row): TenantEvent {
   return { seq: Number(seq), id: String(id), type: String(type), receivedAt: Number(receivedAt) };

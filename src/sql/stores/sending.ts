@@ -2,6 +2,8 @@ import { whenReady } from '../../core/scheduler.ts';
 import type { SendingStore } from '../../sending/store.ts';
 import {
   type Disabled,
+  ENDPOINT_STATES,
+  type EndpointCounts,
   MAX_ENDPOINTS,
   type StoredEndpoint,
   type StoredEventType,
@@ -9,9 +11,17 @@ import {
 } from '../../sending/store.ts';
 import { queries, type Row, type Sql, type Step } from './sql.ts';
 
-const ENDPOINT = 'seq, id, tenant, settings, secrets, disabled, failing_since, created_at, updated_at';
+const ENDPOINT =
+  'seq, id, tenant, settings, secrets, disabled, failing_since, created_at, updated_at, disabled_at';
 const TENANT = 'seq, name, description, created_at';
 const TYPE = 'seq, name, settings, created_at, updated_at';
+
+/** The place of an endpoint's state in ENDPOINT_STATES, as the index has it. */
+const STATE = `CASE WHEN disabled IN ('failing', 'gone') THEN 0 WHEN disabled IS NOT NULL THEN 2 WHEN failing_since IS NOT NULL THEN 1 ELSE 3 END`;
+/** Endpoints of a state that are counted at most. */
+const COUNTED = 10_000;
+const countOf = (state: number) =>
+  `(SELECT count(*) FROM (SELECT 1 FROM webhook_endpoints WHERE ${STATE} = ${state} LIMIT ${COUNTED}) AS state${state})`;
 
 /** Gives the tenant of a change another version. */
 const bumped = (condition: string) => `UPDATE webhook_tenants SET version = version + 1 WHERE ${condition}`;
@@ -24,6 +34,19 @@ export const SENDING_QUERIES = queries('sending', (sql) => ({
   endpointsOf: `SELECT ${ENDPOINT} FROM webhook_endpoints WHERE ${sql.isIn('id', '$1', 'text')}`,
   endpoints: `
     SELECT ${ENDPOINT} FROM webhook_endpoints WHERE tenant = $1 AND seq > $2 ORDER BY seq LIMIT $3 + 0`,
+  // PostgreSQL would walk through the key if the state were one value: it may be rare.
+  inState: `
+    SELECT ${ENDPOINT} FROM webhook_endpoints
+    WHERE ${sql.either(`${STATE} = $1 AND seq > $2`, `(${STATE}, seq) > ($1, $2) AND ${STATE} <= $1`)}
+    ORDER BY ${STATE}, seq LIMIT $3 + 0`,
+  // The sum keeps the index of states out: a tenant has fewer endpoints than a state.
+  inStateOf: `
+    SELECT ${ENDPOINT} FROM webhook_endpoints
+    WHERE tenant = $4 AND ${STATE} + 0 = $1 AND seq > $2 ORDER BY seq LIMIT $3 + 0`,
+  stateCounts: { long: `SELECT ${ENDPOINT_STATES.map((_, state) => countOf(state)).join(', ')}` },
+  stateCountsOf: `
+    SELECT ${ENDPOINT_STATES.map((_, state) => `count(CASE WHEN ${STATE} = ${state} THEN 1 END)`).join(', ')}
+    FROM webhook_endpoints WHERE tenant = $1`,
   endpoint: `SELECT ${ENDPOINT} FROM webhook_endpoints WHERE id = $2 AND tenant = $1`,
   // The row of the tenant orders concurrent changes of its endpoints. Versions begin with the time, so that a tenant that
   // is removed and made again has no version twice.
@@ -31,17 +54,18 @@ export const SENDING_QUERIES = queries('sending', (sql) => ({
     INSERT INTO webhook_tenants (name, version, created_at) VALUES ($1, $2, $2)
     ON CONFLICT (name) DO UPDATE SET version = webhook_tenants.version + 1`,
   createEndpoint: `
-    INSERT INTO webhook_endpoints (id, tenant, settings, secrets, disabled, created_at, updated_at)
+    INSERT INTO webhook_endpoints (id, tenant, settings, secrets, disabled, created_at, updated_at, disabled_at)
     SELECT CAST($1 AS text), CAST($2 AS text), CAST($3 AS text), CAST($4 AS text), CAST($5 AS text),
-      CAST($6 AS bigint), CAST($6 AS bigint)
+      CAST($6 AS bigint), CAST($6 AS bigint), CASE WHEN $5 IS NOT NULL THEN CAST($6 AS bigint) END
     WHERE (SELECT count(*) FROM webhook_endpoints WHERE tenant = $2) < ${MAX_ENDPOINTS} RETURNING ${ENDPOINT}`,
   changeEndpoint: `
-    UPDATE webhook_endpoints SET settings = $3, secrets = $4, disabled = $5, failing_since = $6,
+    UPDATE webhook_endpoints SET settings = $3, secrets = $4, disabled = CAST($5 AS text), failing_since = $6,
+      disabled_at = CASE WHEN $5 IS NOT NULL THEN coalesce(disabled_at, CAST($7 AS bigint)) END,
       updated_at = ${sql.greatest('updated_at + 1', 'CAST($7 AS bigint)')}
     WHERE id = $1 AND updated_at = $2 RETURNING ${ENDPOINT}`,
   removeEndpoint: 'DELETE FROM webhook_endpoints WHERE id = $2 AND tenant = $1 RETURNING seq',
   disableEndpoint: `
-    UPDATE webhook_endpoints SET disabled = $3, updated_at = ${sql.greatest('updated_at + 1', 'CAST($4 AS bigint)')}
+    UPDATE webhook_endpoints SET disabled = $3, disabled_at = CAST($4 AS bigint), updated_at = ${sql.greatest('updated_at + 1', 'CAST($4 AS bigint)')}
     WHERE id = $2 AND tenant = $1 AND disabled IS NULL RETURNING seq`,
   noteFailing: `
     UPDATE webhook_endpoints SET failing_since = CAST($2 AS bigint)
@@ -84,6 +108,27 @@ export function sendingStore(sql: Sql): SendingStore {
     endpointsOf: (ids) => whenReady(sql.read(q.endpointsOf, ids), (rows) => rows.map(endpointOf)),
     endpoints: (tenant, { after, limit }) =>
       whenReady(sql.read(q.endpoints, tenant, after, limit), (rows) => rows.map(endpointOf)),
+    async inStates(states, { tenant, after: [first, seq], limit }) {
+      const found: StoredEndpoint[] = [];
+      for (const [at, state] of ENDPOINT_STATES.entries()) {
+        if (found.length === limit) break;
+        if (at < first || !states.includes(state)) continue;
+        const range = [at, at === first ? seq : 0, limit - found.length] as const;
+        const rows = await (tenant === undefined
+          ? sql.read(q.inState, ...range)
+          : sql.read(q.inStateOf, ...range, tenant));
+        found.push(...rows.map(endpointOf));
+      }
+      return found;
+    },
+    countStates: (tenant) =>
+      whenReady(
+        tenant === undefined ? sql.read(q.stateCounts) : sql.read(q.stateCountsOf, tenant),
+        ([row = []]) =>
+          Object.fromEntries(
+            ENDPOINT_STATES.map((state, at) => [state, Number(row[at] ?? 0)]),
+          ) as EndpointCounts,
+      ),
     endpoint: (tenant, id) => whenReady(sql.read(q.endpoint, tenant, id), (rows) => first(rows, endpointOf)),
     async createEndpoint({ id, tenant, settings, secrets, disabled, createdAt }) {
       const [, made = []] = await sql.write(touch(tenant, createdAt), [
@@ -158,7 +203,7 @@ export function sendingStore(sql: Sql): SendingStore {
 const timeOf = (value: unknown) => (value === null ? null : Number(value));
 
 function endpointOf(row: Row): StoredEndpoint {
-  const [seq, id, tenant, settings, secrets, disabled, failingSince, createdAt, updatedAt] = row;
+  const [seq, id, tenant, settings, secrets, disabled, failingSince, createdAt, updatedAt, disabledAt] = row;
   return {
     seq: Number(seq),
     id: String(id),
@@ -166,6 +211,7 @@ function endpointOf(row: Row): StoredEndpoint {
     settings: JSON.parse(String(settings)),
     secrets: JSON.parse(String(secrets)),
     disabled: disabled === null ? null : (String(disabled) as Disabled),
+    disabledAt: timeOf(disabledAt),
     failingSince: timeOf(failingSince),
     createdAt: Number(createdAt),
     updatedAt: Number(updatedAt),

@@ -2,9 +2,11 @@ import { type ReactElement, type ReactNode, useEffect, useRef, useState } from '
 import { type About, AboutContext, useAbout } from './data/about.ts';
 import { API, type Connection, watchConnection } from './data/api.ts';
 import { type Failing, FailingContext, shownCount, useFailing } from './data/deliveries.ts';
+import { type EndpointCounts, EndpointsContext, useEndpoints } from './data/endpoints.ts';
 import { type Route, useRoute } from './data/route.ts';
 import { useData } from './data/use-data.ts';
 import { Deliveries } from './pages/deliveries.tsx';
+import { Endpoints } from './pages/endpoints/endpoints.tsx';
 import { Environment } from './pages/environment.tsx';
 import { Log } from './pages/log.tsx';
 import { Loggers } from './pages/loggers.tsx';
@@ -31,6 +33,8 @@ export function App() {
   const closed = about.value?.closed[page?.needs ?? ''];
   const hasDeliveries = about.value?.endpoints.includes('deliveries') === true;
   const failing = useData<Failing>(hasDeliveries ? 'deliveries/failing' : undefined, 5_000);
+  const hasEndpoints = about.value?.endpoints.includes('webhookendpoints') === true;
+  const endpoints = useData<EndpointCounts>(hasEndpoints ? 'webhookendpoints/counts' : undefined, 10_000);
 
   useEffect(() => {
     document.title = `${page?.title ?? 'Not found'} · Portico console`;
@@ -41,22 +45,24 @@ export function App() {
   return (
     <AboutContext value={about.value}>
       <FailingContext value={failing}>
-        <Shell current={route.page} connection={connection}>
-          {page === undefined ? (
-            <Empty icon="search" title="There is no such page">
-              <a href="#/overview">Go to the overview</a>
-            </Empty>
-          ) : closed !== undefined ? (
-            <Page title={page.title}>
-              <Empty icon="lock" title={`${page.title} are hidden here`}>
-                {closed}.
+        <EndpointsContext value={endpoints}>
+          <Shell current={route.page} connection={connection}>
+            {page === undefined ? (
+              <Empty icon="search" title="There is no such page">
+                <a href="#/overview">Go to the overview</a>
               </Empty>
-            </Page>
-          ) : (
-            <page.View key={page.id} route={route} />
-          )}
-        </Shell>
-        <Toasts />
+            ) : closed !== undefined ? (
+              <Page title={page.title}>
+                <Empty icon="lock" title={`${page.title} are hidden here`}>
+                  {closed}.
+                </Empty>
+              </Page>
+            ) : (
+              <page.View key={page.id} route={route} />
+            )}
+          </Shell>
+          <Toasts />
+        </EndpointsContext>
       </FailingContext>
     </AboutContext>
   );
@@ -87,6 +93,7 @@ function Shell({
   const main = useRef<HTMLElement | null>(null);
   useKeptFocus(main);
   const dead = useFailing().value?.dead ?? 0;
+  const disabled = useEndpoints().value?.counts.disabled ?? 0;
 
   const [tone, word] = CONNECTIONS[connection];
   const offered = PAGES.filter(
@@ -150,6 +157,15 @@ function Shell({
                     {shownCount(dead)}
                   </a>
                 )}
+                {id === 'endpoints' && disabled > 0 && (
+                  <a
+                    className="dead-count"
+                    href="#/endpoints?state=disabled"
+                    aria-label={`${shownCount(disabled)} disabled`}
+                  >
+                    {shownCount(disabled)}
+                  </a>
+                )}
               </li>
             ))}
           </ul>
@@ -208,7 +224,7 @@ function elsewhere(about: About | undefined): readonly (readonly [title: string,
   return [
     ...(graphql === undefined ? [] : [['GraphiQL', graphql.url] as const]),
     ...(about.endpoints.includes('docs') ? [['API reference', reference] as const] : []),
-    ['Endpoints', base || '/'],
+    ['Management', base || '/'],
   ];
 }
 
@@ -227,6 +243,7 @@ interface PageEntry {
 const PAGES: readonly PageEntry[] = [
   { id: 'overview', title: 'Overview', icon: 'overview', View: Overview },
   { id: 'deliveries', title: 'Deliveries', icon: 'deliveries', needs: 'deliveries', View: Deliveries },
+  { id: 'endpoints', title: 'Endpoints', icon: 'send', needs: 'webhookendpoints', View: Endpoints },
   { id: 'users', title: 'Users', icon: 'users', needs: 'users', View: Users },
   { id: 'relations', title: 'Relations', icon: 'relations', needs: 'relations', View: Relations },
   { id: 'rules', title: 'Rules', icon: 'lock', needs: 'rules', View: Rules },

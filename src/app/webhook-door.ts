@@ -144,9 +144,10 @@ export function openSending(
 }
 
 /** Opens the page for customers on its port. */
-export function openPortal({ listener, config }: AppContext, { api, links }: OpenSending): void {
+export function openPortal({ listener, config }: AppContext, { sending, api, links }: OpenSending): void {
   const { title = 'Webhooks', origins = [] } = config.code.sending?.portal ?? {};
-  listener('portal', portalErrors).register(portal, { api, links, title, origins });
+  const transforms = [...sending.settings.transforms.keys()];
+  listener('portal', portalErrors).register(portal, { api, links, title, transforms, origins });
 }
 
 /** The jobs that a stored delivery would get now. */

@@ -30,6 +30,8 @@ interface PortalOptions {
   readonly links: PortalLinks;
   /** The title of the page. */
   readonly title: string;
+  /** The names of the transformations that endpoints may have. */
+  readonly transforms: readonly string[];
   /** The origins whose pages may embed it; empty for none. */
   readonly origins: readonly string[];
 }
@@ -60,7 +62,8 @@ const NO_PASS = new HttpProblem(
 const NO_PATH = new HttpProblem(404, 'NO_ENDPOINT', 'The portal has no such path');
 
 /** The portal of customers as a Fastify plugin: one page, and the endpoints and events of the tenant of a link. */
-export const portal: FastifyPluginAsync<PortalOptions> = async (app, { api, links, title, origins }) => {
+export const portal: FastifyPluginAsync<PortalOptions> = async (app, options) => {
+  const { api, links, title, transforms, origins } = options;
   const rate = new ClientRate(RATE);
   readRawBodies(app);
   refuseUnrouted(app, portalErrors);
@@ -112,7 +115,7 @@ export const portal: FastifyPluginAsync<PortalOptions> = async (app, { api, link
     if (tenant === undefined) throw NO_PASS;
     const [first = ''] = ctx.param.split('/');
     if (ctx.param === 'me')
-      return { status: 200, type: 'application/json', body: JSON.stringify({ tenant, title }) };
+      return { status: 200, type: 'application/json', body: JSON.stringify({ tenant, title, transforms }) };
     if (first === 'event-types' && (ctx.method === 'GET' || ctx.method === 'HEAD'))
       return api.handle(ctx, ctx.param);
     if (!OWN.includes(first)) throw NO_PATH;

@@ -12,7 +12,7 @@ export type Disabled = 'manual' | 'gone' | 'failing';
  */
 export const ENDPOINT_STATES = ['disabled', 'failing', 'manual', 'working'] as const;
 
-export type EndpointState = (typeof ENDPOINT_STATES)[number];
+type EndpointState = (typeof ENDPOINT_STATES)[number];
 
 /** The state of an endpoint. */
 export function endpointState({
@@ -24,7 +24,7 @@ export function endpointState({
 }
 
 /** The endpoints in each state, up to 10,000. */
-export type EndpointCounts = Readonly<Record<EndpointState, number>>;
+type EndpointCounts = Readonly<Record<EndpointState, number>>;
 
 /** A secret with the end of its use, in milliseconds since the epoch; null for the current one. */
 export interface EndpointSecret {

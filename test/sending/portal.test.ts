@@ -38,7 +38,7 @@ test('a link opens the endpoints and events of its tenant, and those of no other
   const event = await sending.publish({ tenant: 'other', type: 'a', data: 1 });
   await waitFor('it', () => receiver.at('/other').length === 1);
   const { call } = await openPortal(sending, 'acme');
-  assert.deepEqual((await call('GET', 'me')).body, { tenant: 'acme', title: PORTAL.title });
+  assert.deepEqual((await call('GET', 'me')).body, { tenant: 'acme', title: PORTAL.title, transforms: [] });
   const made = await call('POST', 'endpoints', { url: `${receiver.url}/own` });
   assert.equal(made.status, 201);
   const own = made.body.id;

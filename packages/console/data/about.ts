@@ -35,4 +35,5 @@ export const DOOR_TITLES: Readonly<Record<string, string>> = {
   rest: 'REST',
   management: 'Management',
   webhook: 'Webhook',
+  portal: 'Portal',
 };

@@ -78,3 +78,6 @@ export function formatMoment(at: string | number): string {
     ? CLOCK.format(date)
     : `${DAY.format(date)}, ${CLOCK.format(date)}`;
 }
+
+/** An error without the name of its class, which says nothing to customers and operators. */
+export const shortError = (error: string) => error.replace(/^[A-Za-z]*Error: /, '');

@@ -96,7 +96,7 @@ const tookOf = (ms: number) => (ms <= 1 ? 'at most 1 ms' : formatMs(ms));
 
 function Step({ target, attempt: made }: { target: string | undefined; attempt: Attempt }) {
   const { attempt, outcome, startedAt, durationMs, process, status, error, answer } = made;
-  const [tone, words] = OUTCOMES[outcome] ?? ['quiet', outcome];
+  const [tone, words] = outcomeOf(outcome);
   return (
     <li className={`attempt ${tone}`}>
       <span className="timeline-head">
@@ -114,6 +114,10 @@ function Step({ target, attempt: made }: { target: string | undefined; attempt: 
     </li>
   );
 }
+
+/** The outcome of an attempt as a colour and words. */
+export const outcomeOf = (outcome: string): readonly [Tone, string] =>
+  OUTCOMES[outcome] ?? ['quiet', outcome];
 
 const OUTCOMES: Readonly<Record<string, readonly [Tone, string]>> = {
   done: ['good', 'succeeded'],

@@ -103,17 +103,27 @@ export function Choice({
   label,
   options,
   value,
+  describedBy,
+  isInvalid,
   onPick,
 }: {
   label: string;
   options: Options;
   value: string;
+  /** The ids of texts about it. */
+  describedBy?: string;
+  isInvalid?: boolean;
   onPick: (value: string) => void;
 }) {
   return (
     <label className="field">
       <span>{label}</span>
-      <select value={value} onChange={({ currentTarget }) => onPick(currentTarget.value)}>
+      <select
+        value={value}
+        aria-describedby={describedBy}
+        aria-invalid={isInvalid}
+        onChange={({ currentTarget }) => onPick(currentTarget.value)}
+      >
         {options.map(([each, text]) => (
           <option key={each} value={each}>
             {text}

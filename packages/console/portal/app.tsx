@@ -5,6 +5,7 @@ import { useData } from '../data/use-data.ts';
 import { useKeptFocus } from '../parts/kept-focus.ts';
 import { Empty } from '../parts/parts.tsx';
 import { Toasts } from '../parts/toasts.tsx';
+import type { Me } from './data.ts';
 import { Delivery } from './delivery.tsx';
 import { Endpoint } from './endpoint/endpoint.tsx';
 import { EditEndpoint, NewEndpoint } from './endpoint/endpoint-form.tsx';
@@ -92,7 +93,7 @@ function Open() {
 function Frame({ current, children }: { current: string | undefined; children: ReactNode }) {
   const [connection, setConnection] = useState<Connection>('connecting');
   useEffect(() => watchConnection(setConnection), []);
-  const me = useData<{ readonly tenant: string }>('me');
+  const me = useData<Me>('me');
   const main = useRef<HTMLElement | null>(null);
   useKeptFocus(main);
   return (

@@ -3,6 +3,13 @@ import { formatMoment } from '../data/format.ts';
 import { type Data, useData } from '../data/use-data.ts';
 import type { Tone } from '../parts/parts.tsx';
 
+/** The tenant of the link, and the choices of the configuration. */
+export interface Me {
+  readonly tenant: string;
+  /** The names of transformations. */
+  readonly transforms: readonly string[];
+}
+
 /** An endpoint of the tenant. */
 export interface EndpointView {
   readonly id: string;
@@ -128,6 +135,3 @@ export const SENT_FILTERS = [
   ['done', 'Delivered'],
   ['dead', 'Failed'],
 ] as const;
-
-/** An error without the name of its class, which says nothing to customers. */
-export const shortError = (error: string) => error.replace(/^[A-Za-z]*Error: /, '');

@@ -1,22 +1,14 @@
 import { useState } from 'react';
 import { act } from '../data/api.ts';
 import type { Attempt } from '../data/deliveries.ts';
-import { formatMoment } from '../data/format.ts';
+import { formatMoment, shortError } from '../data/format.ts';
 import { linkTo, type Route } from '../data/route.ts';
 import { useData } from '../data/use-data.ts';
 import { Steps } from '../deliveries/timeline.tsx';
 import { Icon } from '../parts/icon.tsx';
 import { Card, Empty, Page, Status, Waiting } from '../parts/parts.tsx';
 import { say } from '../parts/toasts.tsx';
-import {
-  type EndpointView,
-  type EventView,
-  isOpen,
-  pathOf,
-  type Sent,
-  sentState,
-  shortError,
-} from './data.ts';
+import { type EndpointView, type EventView, isOpen, pathOf, type Sent, sentState } from './data.ts';
 import { EventBody } from './events.tsx';
 
 /** An event at one endpoint: its attempts, its body, and a way to send it again. */

@@ -6,7 +6,6 @@ import { enabledAs } from '../../sending/endpoints.ts';
 import { endpointTargetName } from '../../sending/lanes.ts';
 import {
   ENDPOINT_STATES,
-  type EndpointState,
   endpointState,
   type RecentEvents,
   type StoredEndpoint,
@@ -183,7 +182,7 @@ function readQuery(query: Readonly<Record<string, unknown>>) {
   if (most < 1 || most > PAGE.max) problems.push(`limit must be a number from 1 to ${PAGE.max}`);
   if (problems.length > 0) throw new HttpProblem(400, 'INVALID_PARAMETER', problems.join('; '));
   return {
-    states: states as readonly EndpointState[],
+    states,
     tenant,
     after: [Number(first), Number(seq)] as const,
     limit: most,

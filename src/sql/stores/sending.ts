@@ -3,7 +3,6 @@ import type { SendingStore } from '../../sending/store.ts';
 import {
   type Disabled,
   ENDPOINT_STATES,
-  type EndpointCounts,
   MAX_ENDPOINTS,
   type StoredEndpoint,
   type StoredEventType,
@@ -125,9 +124,9 @@ export function sendingStore(sql: Sql): SendingStore {
       whenReady(
         tenant === undefined ? sql.read(q.stateCounts) : sql.read(q.stateCountsOf, tenant),
         ([row = []]) =>
-          Object.fromEntries(
-            ENDPOINT_STATES.map((state, at) => [state, Number(row[at] ?? 0)]),
-          ) as EndpointCounts,
+          Object.fromEntries(ENDPOINT_STATES.map((state, at) => [state, Number(row[at] ?? 0)])) as Awaited<
+            ReturnType<SendingStore['countStates']>
+          >,
       ),
     endpoint: (tenant, id) => whenReady(sql.read(q.endpoint, tenant, id), (rows) => first(rows, endpointOf)),
     async createEndpoint({ id, tenant, settings, secrets, disabled, createdAt }) {

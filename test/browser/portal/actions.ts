@@ -46,7 +46,7 @@ export function actionsSuite(stage: PortalStage, portal: () => PortalPage): void
     assert.deepEqual(await accessibilityProblems(page), []);
     await form.getByLabel(/^invoice\.paid/).check();
     await form.getByLabel('Further types and patterns').fill('portico.*');
-    await form.getByText('Channels, filter, rate, order and headers').click();
+    await form.getByText('More settings').click();
     await form.getByLabel('Filter').fill('{"amount":');
     await button(page, 'Create').click();
     await form.getByText('This is not JSON').waitFor();
@@ -73,6 +73,72 @@ export function actionsSuite(stage: PortalStage, portal: () => PortalPage): void
     assert.equal(got.headers['x-other'], 'a:b');
     verify(secret, got);
     assert.deepEqual(troubles.splice(0), []);
+  });
+
+  it('takes an own secret, and a transformation of the configuration', async () => {
+    const { page, troubles } = portal();
+    const own = `whsec_${Buffer.alloc(24, 7).toString('base64')}`;
+    await goTo(page, 'new');
+    const form = page.getByRole('form', { name: 'New endpoint' });
+    await form.getByLabel('URL').fill(`${stage.receiver.url}/own`);
+    await form.getByText('More settings').click();
+    const choice = form.getByLabel('Transformation');
+    await choice.waitFor();
+    assert.deepEqual(await choice.locator('option').allTextContents(), ['None', 'data-only']);
+    await choice.selectOption('data-only');
+    await form.getByLabel('Signing secret').fill('too-short');
+    await button(page, 'Create').click();
+    await form.locator('.error-text', { hasText: /^secret / }).waitFor();
+    await until(page, "document.activeElement.value === 'too-short'");
+    assert.match(troubles.splice(0).join(), /400/);
+    assert.deepEqual(await accessibilityProblems(page), []);
+    await form.getByLabel('Signing secret').fill(own);
+    await button(page, 'Create').click();
+    await heading(page, 'The endpoint is created').waitFor();
+    assert.equal(await page.locator('.secret code').textContent(), own);
+    await page.getByRole('link', { name: 'Go to the endpoint' }).click();
+    await page.locator('.facts', { hasText: 'data-only' }).waitFor();
+    await button(page, 'Send a test event').click();
+    await button(page, 'Send').click();
+    await page.locator('.timeline .job', { hasText: 'delivered' }).waitFor();
+    const [got] = stage.receiver.at('/own');
+    assert.ok(got !== undefined);
+    verify(own, got);
+    assert.equal(JSON.parse(got.body.toString()).message, 'This is a test event.');
+
+    await page.getByRole('link', { name: 'The endpoint' }).click();
+    await page.getByRole('link', { name: 'Edit', exact: true }).click();
+    const edit = page.getByRole('form', { name: 'Edit endpoint' });
+    assert.equal(await edit.getByLabel('Signing secret').count(), 0, 'a rotation changes it');
+    await edit.getByLabel('Transformation').selectOption('');
+    await button(page, 'Save').click();
+    await page.locator('.facts').waitFor();
+    const { items } = (await stage.sending.call('GET', '/webhooks/tenants/acme/endpoints')).body;
+    const made = items.find(({ url }: { url: string }) => url.endsWith('/own'));
+    assert.equal(made.transform, undefined);
+    assert.equal(
+      (await stage.sending.call('DELETE', `/webhooks/tenants/acme/endpoints/${made.id}`)).status,
+      204,
+    );
+    assert.deepEqual(troubles.splice(0), []);
+  });
+
+  it('offers no transformation if the configuration has none', async () => {
+    await using entered = await stage.enter();
+    const { page, troubles } = entered;
+    await page.route('**/api/me', async (route) => {
+      const response = await route.fetch();
+      await route.fulfill({ response, json: { ...(await response.json()), transforms: [] } });
+    });
+    const answered = page.waitForResponse('**/api/me');
+    await page.reload();
+    await answered;
+    await goTo(page, 'new');
+    const form = page.getByRole('form', { name: 'New endpoint' });
+    await form.getByText('More settings').click();
+    await form.getByLabel('Signing secret').waitFor();
+    assert.equal(await form.getByLabel('Transformation').count(), 0);
+    assert.deepEqual(troubles, []);
   });
 
   it('edits it: what is emptied is removed', async () => {

@@ -37,7 +37,11 @@ export class PortalStage implements AsyncDisposable {
       }),
     );
     const sending = this.#opened.use(
-      await startSending(undefined, { attempts: 2, portal: { port: 0, title: 'Acme webhooks', origins } }),
+      await startSending(undefined, {
+        attempts: 2,
+        transforms: { 'data-only': { body: '/data' } },
+        portal: { port: 0, title: 'Acme webhooks', origins },
+      }),
     );
     const browser = this.#opened.adopt(await launchBrowser(['127.0.0.1', '127.0.0.2', '127.0.0.3']), (each) =>
       each.close(),

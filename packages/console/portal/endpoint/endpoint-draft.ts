@@ -13,6 +13,10 @@ export interface Draft {
   readonly rate: string;
   readonly order: string;
   readonly headers: string;
+  /** The name of a transformation; empty for none. */
+  readonly transform: string;
+  /** Of a new endpoint; empty for one that is made. */
+  readonly secret: string;
 }
 
 interface FieldText {
@@ -55,13 +59,23 @@ export const FIELDS = {
     example: 'x-environment: production',
     isLong: true,
   },
+  transform: { label: 'Transformation', hint: 'Changes each request before it is sent.' },
+  secret: {
+    label: 'Signing secret',
+    hint: 'Empty for a new one. Your own begins with whsec_, then base64.',
+    example: 'whsec_…',
+  },
 } as const satisfies Readonly<Record<string, FieldText>> as Readonly<
-  Record<'url' | 'description' | 'channels' | 'rate' | 'order' | 'filter' | 'headers', FieldText>
+  Record<
+    'url' | 'description' | 'channels' | 'rate' | 'order' | 'filter' | 'headers' | 'transform' | 'secret',
+    FieldText
+  >
 >;
 
 /** The form of an endpoint, or of a new one. */
 export function draftOf(endpoint: EndpointView | undefined): Draft {
-  const { url = '', description = '', types, channels = [], filter, rate = '', order = '' } = endpoint ?? {};
+  const { url = '', description = '', types, channels = [], filter } = endpoint ?? {};
+  const { rate = '', order = '', transform = '' } = endpoint ?? {};
   const isPattern = (type: string) => type.endsWith('*');
   const named = types?.filter((type) => type !== '*') ?? [];
   return {
@@ -77,6 +91,8 @@ export function draftOf(endpoint: EndpointView | undefined): Draft {
     headers: Object.entries(endpoint?.headers ?? {})
       .map(([name, value]) => `${name}: ${value}`)
       .join('\n'),
+    transform,
+    secret: '',
   };
 }
 
@@ -119,6 +135,9 @@ export function bodyOf(
     rate: draft.rate.trim() || null,
     order: draft.order.trim() || null,
     headers: Object.keys(headers).length === 0 ? null : headers,
+    transform: draft.transform || null,
+    // A rotation changes that of an endpoint.
+    ...(!isChange && { secret: draft.secret.trim() || null }),
   };
   const body = isChange
     ? members

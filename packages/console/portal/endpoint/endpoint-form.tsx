@@ -3,9 +3,17 @@ import { ApiError, act } from '../../data/api.ts';
 import { goTo, linkTo, type Route } from '../../data/route.ts';
 import { useData } from '../../data/use-data.ts';
 import { Loaded } from '../../parts/data-table.tsx';
+import { Choice } from '../../parts/filters.tsx';
 import { Card, Page, Segments } from '../../parts/parts.tsx';
 import { say } from '../../parts/toasts.tsx';
-import { type EndpointView, type EventType, type NewEndpoint as Made, pathOf, useAll } from '../data.ts';
+import {
+  type EndpointView,
+  type EventType,
+  type NewEndpoint as Made,
+  type Me,
+  pathOf,
+  useAll,
+} from '../data.ts';
 import { bodyOf, type Draft, draftOf, FIELDS, type FieldName, faultsOf } from './endpoint-draft.ts';
 import { Secret } from './secrets.tsx';
 
@@ -130,14 +138,21 @@ function EndpointForm({
         {text('description')}
       </div>
       <TypesField draft={draft} faults={faults.types ?? []} onChange={change} />
-      <details open={SPECIAL.some((name) => before?.[name] !== undefined || faults[name] !== undefined)}>
-        <summary>Channels, filter, rate, order and headers</summary>
+      <details
+        open={
+          faults.secret !== undefined ||
+          SPECIAL.some((name) => before?.[name] !== undefined || faults[name] !== undefined)
+        }
+      >
+        <summary>More settings</summary>
         <div className="row-fields">
           {text('channels')}
           {text('rate')}
           {text('order')}
           {text('filter')}
           {text('headers')}
+          <TransformField draft={draft} faults={faults.transform ?? []} onChange={change} />
+          {before === undefined && text('secret')}
         </div>
       </details>
       <div className="actions">
@@ -153,7 +168,7 @@ function EndpointForm({
 }
 
 /** The fields that are open at once only if they say something. */
-const SPECIAL = ['channels', 'filter', 'rate', 'order', 'headers'] as const;
+const SPECIAL = ['channels', 'filter', 'rate', 'order', 'headers', 'transform'] as const;
 
 /** The faults of a field, below it. */
 function Faults({ id, faults }: { id: string; faults: readonly string[] }) {
@@ -200,6 +215,36 @@ function TextField({
         />
         <small id={`${id}-hint`}>{hint}</small>
       </div>
+      <Faults id={`${id}-faults`} faults={faults} />
+    </div>
+  );
+}
+
+/** The choice of a transformation; nothing if the configuration has none. */
+function TransformField({
+  draft: { transform },
+  faults,
+  onChange,
+}: {
+  draft: Draft;
+  faults: readonly string[];
+  onChange: (part: Partial<Draft>) => void;
+}) {
+  const id = useId();
+  const names = useData<Me>('me').value?.transforms ?? [];
+  if (names.length === 0 && transform === '') return null;
+  const { label, hint } = FIELDS.transform;
+  return (
+    <div className="row-field">
+      <Choice
+        label={label}
+        options={[['', 'None'], ...names.map((name) => [name, name] as const)]}
+        value={transform}
+        describedBy={`${id}-hint ${id}-faults`}
+        isInvalid={faults.length > 0}
+        onPick={(picked) => onChange({ transform: picked })}
+      />
+      <small id={`${id}-hint`}>{hint}</small>
       <Faults id={`${id}-faults`} faults={faults} />
     </div>
   );

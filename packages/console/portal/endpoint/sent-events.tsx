@@ -1,10 +1,10 @@
 import type { ReactNode } from 'react';
-import { formatMoment } from '../../data/format.ts';
+import { formatMoment, shortError } from '../../data/format.ts';
 import { linkTo, type Route } from '../../data/route.ts';
 import { usePaged } from '../../data/use-data.ts';
 import { type Column, DataTable, Loaded, Pager } from '../../parts/data-table.tsx';
 import { Card, Empty, Segments, Status } from '../../parts/parts.tsx';
-import { type List, pathOf, SENT_FILTERS, type Sent, sentState, shortError } from '../data.ts';
+import { type List, pathOf, SENT_FILTERS, type Sent, sentState } from '../data.ts';
 
 interface SentRow extends Sent {
   readonly event: string;

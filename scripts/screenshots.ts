@@ -7,6 +7,7 @@ import { join, resolve } from 'node:path';
 import type { Browser, Page } from 'playwright-core';
 import { openConsole } from '../test/browser/console/console-page.ts';
 import { Stage } from '../test/browser/console/stage.ts';
+import { HOSTILE, PortalStage } from '../test/browser/portal/stage.ts';
 import { openPage, queryEditor, runQuery } from '../test/browser/support.ts';
 import type { TestService } from '../test/support/service.ts';
 import { madeUp } from './made-up-history.ts';
@@ -103,6 +104,82 @@ function overMinutes(list: Json): unknown {
   return { ...list, items };
 }
 
+interface PortalShot extends Omit<Shot, 'page'> {
+  page(stage: PortalStage): string;
+}
+
+/** The pages of the portal. */
+const PORTAL_SHOTS: readonly PortalShot[] = [
+  { name: 'endpoints', page: () => 'endpoints', height: 420, ready: seen('tbody tr') },
+  {
+    name: 'endpoint',
+    page: ({ failing }) => `endpoints/${failing}`,
+    height: 920,
+    async ready(page) {
+      await page.locator('.plot canvas').waitFor();
+      await page.locator('.error-cell').first().waitFor();
+    },
+  },
+  {
+    name: 'delivery-dark',
+    page: ({ failing }) => `endpoints/${failing}`,
+    scheme: 'dark',
+    height: 620,
+    async ready(page) {
+      await page.getByRole('region', { name: 'Deliveries' }).locator('tbody a').first().click();
+      await page.locator('.timeline .attempt').nth(1).waitFor();
+      await page.locator('.json-text').first().waitFor();
+    },
+  },
+  { name: 'event-types', page: () => 'event-types', height: 420, ready: seen('tbody tr') },
+];
+
+/** The endpoints of customers, in the portal and in the console. */
+async function shootEndpoints(stage: PortalStage): Promise<void> {
+  for (const shot of PORTAL_SHOTS) {
+    await using portal = await stage.enter();
+    const { page } = portal;
+    await retold(page, stage, /\/api\/(?:endpoints|events|event-types)/);
+    await resize(page, shot);
+    await page.evaluate(`location.hash = ${JSON.stringify(`#/${shot.page(stage)}`)}`);
+    await page.reload();
+    await shot.ready(page);
+    await save(page, `portal-${shot.name}`);
+  }
+  await using console = await openConsole(stage.browser, stage.sending.service, 'requests');
+  const { page } = console;
+  await retold(page, stage, /\/api\/webhookendpoints/);
+  await rewrite(page, 'about', (about) => ({ ...about, process: { ...about.process, host: 'shop-1' } }));
+  await resize(page, { height: 560 });
+  await page.evaluate("location.hash = '#/endpoints'");
+  await page.reload();
+  await page.locator('tbody tr').first().waitFor();
+  await page.locator('.tab-count').first().waitFor();
+  await save(page, 'console-endpoints');
+}
+
+async function resize(
+  page: Page,
+  { scheme = 'light', height = WIDE.height }: Pick<Shot, 'scheme' | 'height'>,
+) {
+  await page.emulateMedia({ colorScheme: scheme, reducedMotion: 'reduce' });
+  await page.setViewportSize({ ...WIDE, height });
+}
+
+/** Shows addresses and texts as a customer has them, instead of those of tests. */
+async function retold(page: Page, { receiver }: PortalStage, path: RegExp): Promise<void> {
+  await page.route(path, async (route) => {
+    const response = await route.fetch();
+    const description = route.request().url().includes('/event-types')
+      ? 'A customer signed up.'
+      : 'The ledger';
+    const text = (await response.text())
+      .replaceAll(receiver.url, 'https://acme.example')
+      .replaceAll(JSON.stringify(HOSTILE).slice(1, -1), description);
+    await route.fulfill({ response, body: text });
+  });
+}
+
 async function shootGraphiql(browser: Browser, service: TestService): Promise<void> {
   const context = await browser.newContext({ viewport: WIDE, colorScheme: 'light', reducedMotion: 'reduce' });
   const { page } = await openPage(context, `${service.urls.graphql}/graphql`);
@@ -124,3 +201,6 @@ await using stage = new Stage();
 await stage.open();
 for (const shot of SHOTS) await shoot(stage.browser, stage.service, shot);
 await shootGraphiql(stage.browser, stage.service);
+await using portal = new PortalStage();
+await portal.open();
+await shootEndpoints(portal);

@@ -252,6 +252,9 @@ async function publications(inbox: Inbox, sending: SendingStore): Promise<void> 
   expectSeen(endpoint !== undefined, 'an endpoint was not stored');
   const { version, endpoints } = await sending.subscribers('check');
   expectSeen(endpoints.length === 1, 'an endpoint was not found');
+  const [found] = await sending.inStates(['working'], { after: [0, 0], limit: 1 });
+  const { working } = await sending.countStates();
+  expectSeen(found?.id === 'ep_check' && working === 1, 'an endpoint was not found by its state');
   const target = 'endpoint:check/ep_check';
   const published = (of: number) =>
     delivery(target, { source: 'tenant:check', tenant: { name: 'check', version: of } });

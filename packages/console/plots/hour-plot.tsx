@@ -21,7 +21,8 @@ export function HourPlot({ stats }: { stats: Hours }) {
         times={times}
         lines={lines}
         from={times[0] ?? 0}
-        to={(times.at(-1) ?? 0) + HOUR}
+        // Not the full hour itself, whose label would be cut off.
+        to={(times.at(-1) ?? 0) + HOUR - 1}
         least={4}
       />
       <ul className="unseen">

@@ -238,7 +238,7 @@ export class SendingApi {
         'TOO_MANY_ENDPOINTS',
         `The tenant has ${MAX_ENDPOINTS} endpoints, the most that it may have`,
       );
-    await this.#sending.changed(stored);
+    this.#sending.changed(stored);
     // This reply alone has the secret.
     return reply({ ...endpointJson(stored), secret }, 201);
   }
@@ -257,7 +257,7 @@ export class SendingApi {
 
   async #removeEndpoint(_ctx: RequestContext, { tenant = '', endpoint = '' }: Params): Promise<Reply> {
     if (!(await this.#sending.store.removeEndpoint(tenant, endpoint))) throw missing('endpoint');
-    await this.#sending.changed({ tenant, id: endpoint });
+    this.#sending.changed({ tenant, id: endpoint });
     return NOTHING;
   }
 

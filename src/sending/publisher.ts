@@ -182,6 +182,11 @@ export class Subscriptions {
     return this.#kept.get(tenant) ?? this.load(tenant);
   }
 
+  /** Has the subscriptions of a tenant read anew when they are needed. */
+  forget(tenant: string): void {
+    this.#kept.delete(tenant);
+  }
+
   /** Reads the subscriptions of a tenant anew. */
   load(tenant: string): Promise<TenantSubscriptions> {
     const loading = this.#loading.get(tenant) ?? this.#load(tenant);

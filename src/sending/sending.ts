@@ -135,10 +135,10 @@ export class Sending {
   }
 
   /** Forgets an endpoint that this process has changed or removed. */
-  async changed({ tenant, id }: Pick<StoredEndpoint, 'tenant' | 'id'>): Promise<void> {
+  changed({ tenant, id }: Pick<StoredEndpoint, 'tenant' | 'id'>): void {
     this.#endpoints?.forget(id);
-    // Saves the next publication a look at the old endpoints.
-    await this.subscriptions.load(tenant);
+    // The next publication reads them: a read that fails here would look like a change that was not stored.
+    this.subscriptions.forget(tenant);
   }
 
   /** Disables an endpoint and tells the program about it, once. */
@@ -167,7 +167,7 @@ export class Sending {
     } satisfies Omit<NewDelivery, 'jobs'>;
     await (this.#work === undefined ? inbox.append({ ...facts, jobs: [] }) : this.#work.store(facts, body));
     if (await store.disableEndpoint(tenant, id, why, now)) onDisabled(endpoint, why);
-    await this.changed(endpoint);
+    this.changed(endpoint);
   }
 }
 

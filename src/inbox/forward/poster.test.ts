@@ -150,7 +150,8 @@ describe('post', () => {
     const url = new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`);
     const statuses: number[] = [];
     for (const _ of replies) {
-      const { status, excerpt } = await poster.post({ url, headers: {}, body, signal: never });
+      const signal = AbortSignal.timeout(60_000);
+      const { status, excerpt } = await poster.post({ url, headers: {}, body, signal });
       statuses.push(status);
       await excerpt;
     }

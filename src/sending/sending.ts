@@ -130,7 +130,7 @@ export class Sending {
     change: Parameters<SendingStore['changeEndpoint']>[1],
   ): Promise<StoredEndpoint | undefined> {
     const stored = await this.store.changeEndpoint(before, change, Date.now());
-    if (stored !== undefined) await this.changed(stored);
+    if (stored !== undefined) this.changed(stored);
     return stored;
   }
 

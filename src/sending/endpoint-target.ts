@@ -118,7 +118,12 @@ export function endpointTarget(options: EndpointTargetOptions): EndpointTarget {
     async run(job, signal, answered) {
       const { id } = endpointOfTarget(job.target);
       const isCounted = book.peek(id) !== undefined;
-      const entry = await book.get(id);
+      let entry = await book.get(id);
+      if (entry !== undefined && entry.endpoint.disabled !== null) {
+        // Another process may have enabled it before the event was stored.
+        book.forget(id);
+        entry = await book.get(id);
+      }
       if (entry === undefined || entry.endpoint.disabled !== null) {
         // A circuit would keep the other jobs.
         lanes.skip(job.target);

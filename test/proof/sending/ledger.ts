@@ -73,7 +73,8 @@ export class SendingLedger {
     for (const event of this.acknowledged) {
       for (const endpoint of this.due(event)) {
         const arrival = at.get(endpoint.path)?.get(event.token);
-        assert.ok(arrival, `${endpoint.path} did not get ${event.token}, which is lost for it`);
+        const known = () => JSON.stringify({ event, changes: endpoint.changes });
+        assert.ok(arrival, `${endpoint.path} did not get ${event.token}, which is lost for it: ${known()}`);
         assert.notEqual(arrival.acceptedAt, Number.POSITIVE_INFINITY, `${endpoint.path} ${event.token}`);
         const of = dueAt.get(endpoint) ?? [];
         of.push(event);
@@ -90,7 +91,11 @@ export class SendingLedger {
         assert.ok(event.id === undefined || event.id === id, `${token} is one event`);
         if (event.answeredAt === Number.POSITIVE_INFINITY) continue;
         const wanted = isWanted(endpoint, event);
-        assert.notEqual(wanted, false, `${endpoint.path} got ${token}, to which it was not subscribed`);
+        const known = () => JSON.stringify({ event, changes: endpoint.changes });
+        assert.ok(
+          wanted !== false,
+          `${endpoint.path} got ${token}, to which it was not subscribed: ${known()}`,
+        );
       }
       if (endpoint.isOrdered)
         checkOrder(endpoint, dueAt.get(endpoint) ?? [], at.get(endpoint.path) ?? new Map());

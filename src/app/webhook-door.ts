@@ -29,6 +29,7 @@ export function openWebhookDoor({
   events,
   database,
   relationFeed,
+  relations,
   listener,
   onStop,
   apis,
@@ -64,7 +65,10 @@ export function openWebhookDoor({
     metrics,
     traceTarget: tracing?.traceTarget,
     publish: sending && ((event) => sending.sending.publishUnchecked(event)),
-    publishChange: sending?.sending.publishChange,
+    publishChanges: sending?.sending.publishChanges({
+      relations: new Map(config.relations.map((relation) => [relation.name, relation])),
+      stores: relations,
+    }),
     further: sending && ((tools) => sending.sending.targets(tools)),
   });
   sending?.sending.attach(work);

@@ -60,7 +60,7 @@ interface ProducerOptions extends ProducerSettings {
   /** Publishes enqueued events for tenants; without it they are stored without jobs. */
   readonly publish?: PublishOwn | undefined;
   /** Publishes the changes of relations that tenants get; undefined if they get none. */
-  readonly publishChange?: PublishChange | undefined;
+  readonly publishChanges?: PublishChanges | undefined;
   readonly log: HandlerLog;
   /** Called with each delivery that this process has stored. */
   onAppended(delivery: NewDelivery, appended: Appended): void;
@@ -77,7 +77,7 @@ interface Producers {
 
 export function createProducers(options: ProducerOptions): Producers {
   const { inbox, userFeed, changes, plan, schedules, forwards, handlers } = options;
-  const { deadAlert, publishChange, log, onAppended, onError } = options;
+  const { deadAlert, publishChanges, log, onAppended, onError } = options;
   const relayed = (relay: RelayStore, of: string) => ({
     inbox,
     relay,
@@ -124,9 +124,9 @@ export function createProducers(options: ProducerOptions): Producers {
           new ChangeRelay({
             ...relayed(inbox.changeRelay, 'relations'),
             feed: changes.feed,
-            isWanted: publishChange !== undefined || wantsChanges(changes, forwards, handlers),
+            isWanted: publishChanges !== undefined || wantsChanges(changes, forwards, handlers),
             toldOf: toldOfRow,
-            publish: publishChange,
+            publish: publishChanges,
           }),
         ]),
   ];
@@ -154,8 +154,8 @@ interface OwnEvent {
   readonly order?: string;
 }
 
-/** Publishes a change of a relation to the tenant that it concerns, if any, once for its key. */
-export type PublishChange = (change: RelationEvent, key: string) => Promise<unknown>;
+/** Publishes changes of relations to the tenants that they concern, each once, however often it is called with them. */
+export type PublishChanges = (changes: readonly RelationEvent[]) => Promise<unknown>;
 
 /** Publishes an event once, however often it is called with its key. */
 export type PublishOwn = (event: OwnEvent) => Promise<unknown>;

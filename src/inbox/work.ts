@@ -31,7 +31,7 @@ import {
   ALERT_TARGET,
   createProducers,
   type ProducerSettings,
-  type PublishChange,
+  type PublishChanges,
   type PublishOwn,
 } from './producers.ts';
 
@@ -83,7 +83,7 @@ interface WorkOptions extends WorkSettings {
   readonly metrics?: Metrics | undefined;
   /** Publishes enqueued events for tenants, and the changes of relations that they get. */
   readonly publish?: PublishOwn | undefined;
-  readonly publishChange?: PublishChange | undefined;
+  readonly publishChanges?: PublishChanges | undefined;
   /** Makes further targets, beside handlers and forward addresses. */
   readonly further?: ((tools: TargetTools) => readonly Target[]) | undefined;
   /** Continues the traces of deliveries; by default without recording spans. */

@@ -10,13 +10,15 @@ import {
   wholeField,
   wholeNumberField,
 } from '../config/schema/fields.ts';
-import { isRecord } from '../core/json.ts';
+import { isRecord, parsePointer } from '../core/json.ts';
 import { didYouMean } from '../core/text.ts';
 import type { TransformData } from '../inbox/config.ts';
 import type { DeliveryTransform } from '../inbox/delivery.ts';
 import { checkTransform } from '../inbox/forward/transform.ts';
 import { CHANGE_TYPES, type ChangeType, changeName } from '../relations/events.ts';
 import type { Relation } from '../relations/relation.ts';
+import type { Relations } from '../relations/rows/conditions.ts';
+import { claimProblem } from '../relations/rules/readers.ts';
 import type { SendingLimits } from './endpoint-target.ts';
 
 /** The first segments of the paths of sending at the REST door. */
@@ -29,14 +31,18 @@ const TRANSFORMS = 'must be an object of transformations by name';
 
 const EVENTS = `must be an array of ${CHANGE_TYPES.map((type) => `"${type}"`).join(', ')}`;
 
+const CLAIM = 'must be the JSON pointer of a claim, such as "/org"';
+
 const changeSchema = v.object(
   {
     /** The column that names the tenant; a row that names none is not published. */
-    tenant: v.string('must be the name of a column'),
+    tenant: v.optional(v.string('must be the name of a column')),
+    /** The claim that is the name of a tenant, as a rule names it: every tenant that may read the row gets the change. */
+    reader: v.optional(v.string(CLAIM)),
     /** Default: all. */
     events: v.optional(wholeField(v.array(v.picklist(CHANGE_TYPES)), EVENTS), [...CHANGE_TYPES]),
   },
-  'must be an object with a tenant',
+  'must be an object with a tenant or a reader',
 );
 
 const ORIGIN = 'must be an array of origins such as "https://app.example.com"';
@@ -85,7 +91,10 @@ export const sendingSchema = v.object(
     concurrency: v.optional(countField, 2_048),
     concurrencyPerEndpoint: v.optional(countField, 32),
     concurrencyPerTenant: v.optional(countField, 512),
-    /** The changes of relations that are published, each to the tenant that a column of the row names. Default: none. */
+    /**
+     * The changes of relations that are published, each to the tenant that a column of the row names, or to those that may
+     * read the row. Default: none.
+     */
     changes: v.optional(v.record(v.string(), changeSchema), {}),
     /** The page for customers and its port. Default: none. */
     portal: v.optional(portalSchema),
@@ -99,12 +108,12 @@ export const sendingSchema = v.object(
 export type SendingConfig = Written<typeof sendingSchema>;
 
 /** The changes of a relation that are published. */
-interface PublishedChanges {
-  /** The column that names the tenant. */
-  readonly tenant: string;
+export interface PublishedChanges {
+  /** The column that names the tenant, or the claim that is its name for the read rule. */
+  readonly by: { readonly tenant: string } | { readonly reader: string };
   /** The names of the events. */
   readonly events: readonly string[];
-  /** The columns that events leave out, because a rule says who may read them. */
+  /** The columns that events for the tenant of a column leave out, because a rule says who may read them. */
   readonly hidden: readonly string[];
 }
 
@@ -136,7 +145,16 @@ export function readSending({ value, path }: Given, problems: string[]): Sending
   return {
     allowPrivate,
     portal,
-    changes: new Map(Object.entries(changes).map(([name, each]) => [name, { ...each, hidden: [] }])),
+    changes: new Map(
+      Object.entries(changes).flatMap(([name, { tenant, reader, events }]) => {
+        const at = pathTo(`${path}.changes`, name);
+        const by =
+          tenant === undefined ? reader !== undefined && { reader } : reader === undefined && { tenant };
+        if (by !== false) return [[name, { by, events, hidden: [] }] as const];
+        problems.push(`${at} needs either "tenant", a column, or "reader", a claim`);
+        return [];
+      }),
+    ),
     transforms: new Map(Object.entries(transforms)),
     limits: { ...limits, disableAfter: disableAfterDays * DAY },
   };
@@ -152,27 +170,35 @@ export function withPublishedChanges(
   path: string,
   problems: string[],
 ): SendingSettings {
-  const changes = [...settings.changes].flatMap(([name, { tenant, events }]) => {
+  const all = new Map(relations.map((relation) => [relation.name, relation]));
+  const changes = [...settings.changes].flatMap(([name, { by, events }]) => {
     const at = pathTo(`${path}.changes`, name);
-    const relation = relations.find((each) => each.name === name);
+    const relation = all.get(name);
+    const count = problems.length;
     if (relation === undefined) problems.push(`${at} is not a declared relation`);
     else if (!relation.changes)
       problems.push(`${at} records no changes; remove it, or "changes": false of its declaration`);
-    else if (!relation.columns.some((column) => column.name === tenant))
-      problems.push(
-        `${at}.tenant is not a column of ${name}${didYouMean(
-          tenant,
-          relation.columns.map((column) => column.name),
-        )}`,
-      );
-    else {
-      const names = events.map((type) => changeName(relation, type as ChangeType));
-      const hidden = relation.columns
-        .filter(({ rules }) => rules?.read !== undefined)
-        .map((each) => each.name);
-      return [[name, { tenant, events: names, hidden }] as const];
-    }
-    return [];
+    else problems.push(...addresseeProblems(all, relation, by, at));
+    if (relation === undefined || problems.length > count) return [];
+    const names = events.map((type) => changeName(relation, type as ChangeType));
+    const hidden = relation.columns.filter(({ rules }) => rules?.read !== undefined).map((each) => each.name);
+    return [[name, { by, events: names, hidden }] as const];
   });
   return { ...settings, changes: new Map(changes) };
+}
+
+function addresseeProblems(
+  all: Relations,
+  relation: Relation,
+  by: PublishedChanges['by'],
+  at: string,
+): readonly string[] {
+  if ('tenant' in by) {
+    const names = relation.columns.map((column) => column.name);
+    if (names.includes(by.tenant)) return [];
+    return [`${at}.tenant is not a column of ${relation.name}${didYouMean(by.tenant, names)}`];
+  }
+  const pointer = by.reader.startsWith('/') ? parsePointer(by.reader) : undefined;
+  const problem = pointer === undefined ? CLAIM : claimProblem(all, relation, pointer);
+  return problem === undefined ? [] : [`${at}.reader ${problem}`];
 }

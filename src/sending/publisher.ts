@@ -1,7 +1,7 @@
 import { StoreUnavailableError } from '../core/errors.ts';
 import { GenerationalCache } from '../core/generational-cache.ts';
 import { parsePointer, valueAt } from '../core/json.ts';
-import { isThenable, type MaybePromise } from '../core/scheduler.ts';
+import { isThenable, type MaybePromise, TimeSlice } from '../core/scheduler.ts';
 import {
   DeliveryIds,
   type NewDelivery,
@@ -10,9 +10,16 @@ import {
   TenantChangedError,
 } from '../inbox/delivery.ts';
 import type { Appended, Inbox } from '../inbox/inbox.ts';
+import type { RelationEvent } from '../relations/events.ts';
+import type { Relations } from '../relations/rows/conditions.ts';
+import type { RowStores } from '../relations/rows/rows.ts';
+import { RowReaders } from '../relations/rules/readers.ts';
+import { RowRules } from '../relations/rules/views.ts';
+import type { PublishedChanges } from './config.ts';
+import { TENANT } from './endpoints.ts';
 import { compileFilter, matchesType } from './filters.ts';
 import { endpointTargetName } from './lanes.ts';
-import type { SendingStore, StoredEndpoint } from './store.ts';
+import type { SendingStore, StoredEndpoint, TenantVersion } from './store.ts';
 
 /** An event to publish. */
 export interface NewEvent {
@@ -126,6 +133,8 @@ interface SeenEvent {
 /** An endpoint with its compiled subscription. */
 export interface Subscription {
   readonly endpoint: StoredEndpoint;
+  /** Whether it gets events of a type, at least some. */
+  takes(type: string): boolean;
   /** Whether it gets an event; never throws. */
   wants(event: SeenEvent): boolean;
   /** The order key of an event by its body; null for none. */
@@ -137,10 +146,12 @@ export function subscriptionOf(endpoint: StoredEndpoint): Subscription {
   const { types, channels, filter, order } = endpoint.settings;
   const test = filter === undefined ? undefined : compileFilter(filter);
   const pointer = order === undefined ? undefined : parsePointer(order);
+  const takes = (type: string) => types?.some((pattern) => matchesType(pattern, type)) ?? true;
   return {
     endpoint,
+    takes,
     wants(event) {
-      if (types !== undefined && !types.some((pattern) => matchesType(pattern, event.type))) return false;
+      if (!takes(event.type)) return false;
       if (channels !== undefined && !event.channels?.some((channel) => channels.includes(channel)))
         return false;
       return test === undefined || test(event.data);
@@ -209,4 +220,148 @@ export class Subscriptions {
       this.#loading.delete(tenant);
     }
   }
+}
+
+/** The relations with their rows. */
+export interface ServedRows {
+  readonly relations: Relations;
+  readonly stores: RowStores;
+}
+
+interface ChangePublisherOptions {
+  readonly changes: ReadonlyMap<string, PublishedChanges>;
+  readonly served: ServedRows;
+  readonly store: Pick<SendingStore, 'versions' | 'versionsOf'>;
+  readonly subscriptions: Subscriptions;
+  publish(event: NewEvent): Promise<unknown>;
+}
+
+/** Most series of events that are published at the same time. */
+const PUBLISHED = 64;
+/** Changes that are judged together. */
+const JUDGED = 200;
+/** Tenants that are read, and judged, together. */
+const PAGE = 200;
+
+/** Publishes changes of relations to the tenants that they concern, those of a row in order. */
+export class ChangePublisher {
+  readonly #options: ChangePublisherOptions;
+  readonly #readers = new Map<string, RowReaders>();
+
+  constructor(options: ChangePublisherOptions) {
+    this.#options = options;
+    const { changes, served } = options;
+    const rules = RowRules.of(served.relations, () => false);
+    for (const [name, { by }] of changes) {
+      const rows = served.stores.get(name);
+      if (!('reader' in by) || rows === undefined || rules === undefined) continue;
+      const pointer = parsePointer(by.reader) ?? [];
+      this.#readers.set(name, new RowReaders(served.relations, rules, rows, pointer));
+    }
+  }
+
+  /** Resolves once all events are durable. Rejects as the store does. */
+  async publish(changes: readonly RelationEvent[]): Promise<void> {
+    for (const [relation, all] of Map.groupBy(changes, (change) => change.relation)) {
+      const published = this.#options.changes.get(relation);
+      const readers = this.#readers.get(relation);
+      if (published === undefined) continue;
+      if (readers !== undefined) await this.#publishToReaders(readers, published, all);
+      else await this.#publishInOrder(all.flatMap((change) => eventOfColumn(change, published) ?? []));
+    }
+  }
+
+  async #publishToReaders(
+    readers: RowReaders,
+    { events }: PublishedChanges,
+    all: readonly RelationEvent[],
+  ): Promise<void> {
+    for (let from = 0; from < all.length; from += JUDGED) {
+      const changes = all.slice(from, from + JUDGED);
+      for await (const tenants of this.#tenants(readers.namesIn(changes), events)) {
+        const found: NewEvent[] = [];
+        for await (const { name: tenant, seen } of readers.seenBy([...tenants.keys()], changes)) {
+          const types = tenants.get(tenant) ?? [];
+          for (const { event } of seen)
+            if (types.includes(event.name))
+              found.push(eventOf(tenant, event, JSON.parse(event.json) as object));
+          if (found.length < JUDGED) continue;
+          await this.#publishInOrder(found.splice(0));
+        }
+        await this.#publishInOrder(found);
+      }
+    }
+  }
+
+  /** Pages of the tenants with endpoints for some of the types, and these types: those with some names, or all. */
+  async *#tenants(names: ReadonlySet<string> | undefined, types: readonly string[]) {
+    const { store } = this.#options;
+    if (names !== undefined) {
+      const valid = [...names].filter((name) => TENANT.test(name));
+      for (let from = 0; from < valid.length; from += PAGE)
+        yield this.#taking(await store.versionsOf(valid.slice(from, from + PAGE)), types);
+      return;
+    }
+    for (let after = ''; ; ) {
+      const page = await store.versions({ after, limit: PAGE });
+      yield this.#taking(page, types);
+      const last = page.at(-1);
+      if (last === undefined || page.length < PAGE) return;
+      after = last.name;
+    }
+  }
+
+  async #taking(
+    tenants: readonly TenantVersion[],
+    types: readonly string[],
+  ): Promise<ReadonlyMap<string, readonly string[]>> {
+    const { subscriptions } = this.#options;
+    const slice = new TimeSlice();
+    const found = new Map<string, readonly string[]>();
+    for (const { name, version, hasEndpoint } of tenants) {
+      if (!hasEndpoint) continue;
+      if (slice.isOver) await slice.next();
+      const known = subscriptions.of(name);
+      const loaded = isThenable(known) ? await known : known;
+      const { all } = loaded.version === version ? loaded : await subscriptions.load(name);
+      const taken = types.filter((type) => all.some((subscription) => subscription.takes(type)));
+      if (taken.length > 0) found.set(name, taken);
+    }
+    return found;
+  }
+
+  /** Publishes events, those of a tenant and a row one after the other. */
+  async #publishInOrder(events: readonly NewEvent[]): Promise<void> {
+    const series = [...Map.groupBy(events, ({ tenant, order }) => `${tenant} ${order}`).values()];
+    for (let from = 0; from < series.length; from += PUBLISHED) {
+      await Promise.all(
+        series.slice(from, from + PUBLISHED).map(async (each) => {
+          for (const event of each) await this.#options.publish(event);
+        }),
+      );
+    }
+  }
+}
+
+/** The event of a change; its key makes one event of a change that is published again. */
+function eventOf(tenant: string, change: RelationEvent, data: object): NewEvent {
+  const { name, relation, key, position, at } = change;
+  return { tenant, type: name, data, key: `change ${position} ${at}`, order: `${relation}/${key}` };
+}
+
+/** The event for the tenant that a column names; undefined if it names none. */
+function eventOfColumn(
+  change: RelationEvent,
+  { by, events, hidden }: PublishedChanges,
+): NewEvent | undefined {
+  if (!('tenant' in by) || !events.includes(change.name)) return undefined;
+  const { row, ...data } = JSON.parse(change.json);
+  const tenant = row[by.tenant];
+  if ((typeof tenant !== 'string' && typeof tenant !== 'number') || !TENANT.test(String(tenant)))
+    return undefined;
+  return eventOf(String(tenant), change, { ...data, row: withoutHidden(row, hidden) });
+}
+
+function withoutHidden(row: Readonly<Record<string, unknown>>, hidden: readonly string[]) {
+  return Object.fromEntries(Object.entries(row).filter(([name]) => !hidden.includes(name)));
 }

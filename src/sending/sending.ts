@@ -3,14 +3,20 @@ import { DeliveryIds, OWN_SOURCES } from '../inbox/delivery.ts';
 import type { Target } from '../inbox/dispatch/target.ts';
 import { createPoster } from '../inbox/forward/poster.ts';
 import type { Inbox } from '../inbox/inbox.ts';
-import type { PublishChange } from '../inbox/producers.ts';
+import type { PublishChanges } from '../inbox/producers.ts';
 import type { TargetTools, Work } from '../inbox/work.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import type { SendingSettings } from './config.ts';
 import { type EndpointTarget, endpointTarget } from './endpoint-target.ts';
-import { TENANT } from './endpoints.ts';
 import { EventTypes } from './event-types.ts';
-import { type NewEvent, type Published, Publisher, Subscriptions } from './publisher.ts';
+import {
+  ChangePublisher,
+  type NewEvent,
+  type Published,
+  Publisher,
+  type ServedRows,
+  Subscriptions,
+} from './publisher.ts';
 import type { Disabled, SendingLog, SendingStore, StoredEndpoint } from './store.ts';
 
 /** The event by which the program learns that an endpoint was disabled, in the format of Standard Webhooks. */
@@ -105,23 +111,13 @@ export class Sending {
   }
 
   /** Publishes the changes of relations that tenants get; undefined if they get none. */
-  get publishChange(): PublishChange | undefined {
+  publishChanges(served: ServedRows): PublishChanges | undefined {
     const { changes } = this.settings;
     if (changes.size === 0) return undefined;
-    return async ({ name, relation, key, json }, dedup) => {
-      const rule = changes.get(relation);
-      if (rule === undefined || !rule.events.includes(name)) return;
-      const { row, ...change } = JSON.parse(json);
-      const tenant = row[rule.tenant];
-      if ((typeof tenant !== 'string' && typeof tenant !== 'number') || !TENANT.test(String(tenant))) return;
-      await this.publishUnchecked({
-        tenant: String(tenant),
-        type: name,
-        data: { ...change, row: withoutHidden(row, rule.hidden) },
-        key: dedup,
-        order: `${relation}/${key}`,
-      });
-    };
+    const { store, subscriptions } = this;
+    const publish = (event: NewEvent) => this.publishUnchecked(event);
+    const publisher = new ChangePublisher({ changes, served, store, subscriptions, publish });
+    return (events) => publisher.publish(events);
   }
 
   /** Changes an endpoint that is still as `before`; undefined if it is not. Rejects as the store does. */
@@ -169,8 +165,4 @@ export class Sending {
     if (await store.disableEndpoint(tenant, id, why, now)) onDisabled(endpoint, why);
     this.changed(endpoint);
   }
-}
-
-function withoutHidden(row: Readonly<Record<string, unknown>>, hidden: readonly string[]) {
-  return Object.fromEntries(Object.entries(row).filter(([name]) => !hidden.includes(name)));
 }

@@ -95,6 +95,14 @@ interface Subscribers {
   readonly endpoints: readonly StoredEndpoint[];
 }
 
+/** A tenant with the version of its endpoints. */
+export interface TenantVersion {
+  readonly name: string;
+  readonly version: number;
+  /** Whether it has an endpoint that is enabled. */
+  readonly hasEndpoint: boolean;
+}
+
 /** What a change of an endpoint stores. */
 type EndpointChange = Pick<StoredEndpoint, 'settings' | 'secrets' | 'disabled' | 'failingSince'>;
 
@@ -110,6 +118,10 @@ interface Range {
  */
 export interface SendingStore {
   subscribers(tenant: string): MaybePromise<Subscribers>;
+  /** The next tenants after one by their names, '' for the first page. */
+  versions(range: { readonly after: string; readonly limit: number }): MaybePromise<readonly TenantVersion[]>;
+  /** The tenants with these names; one that does not exist is missing. */
+  versionsOf(names: readonly string[]): MaybePromise<readonly TenantVersion[]>;
   /** The endpoints with these ids; one that does not exist is missing. */
   endpointsOf(ids: readonly string[]): MaybePromise<readonly StoredEndpoint[]>;
   endpoints(tenant: string, range: Range): MaybePromise<readonly StoredEndpoint[]>;

@@ -159,6 +159,16 @@ const PLANS: Readonly<Record<string, Plan>> = {
   'sending.tenant': { sqlite: ['webhook_tenants.unique'], postgres: ['webhook_tenants_name_key'] },
   'sending.tenants': { both: ['webhook_tenants.key'] },
   'sending.touchTenant': {},
+  'sending.versions': {
+    both: ['webhook_endpoints_tenant'],
+    sqlite: ['webhook_tenants.unique'],
+    postgres: ['webhook_tenants_name_key'],
+  },
+  'sending.versionsOf': {
+    both: ['webhook_endpoints_tenant'],
+    sqlite: ['webhook_tenants.unique'],
+    postgres: ['webhook_tenants_name_key'],
+  },
   'sent.add': { both: ['deliveries.key', 'jobs_delivery'], sqlite: ['jobs_order'] },
   'sent.attempts': { both: ['attempts_job', 'jobs_delivery'] },
   'sent.event': { both: ['deliveries.key'] },

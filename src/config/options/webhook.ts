@@ -138,6 +138,6 @@ export const webhook = {
   sending: inModule({
     json: true,
     shape: 'true',
-    help: 'Sends events to the endpoints of customers, which the REST door manages at `/webhooks` and publishes at `/events`. Instead of true an object: `transforms` by name, `allowPrivate`, `attempts`, `timeout`, `backoff`, `maxBackoff`, `concurrency`, `concurrencyPerEndpoint`, `concurrencyPerTenant`, `disableAfterDays`, and `portal: { port, url, origins, title }` for the page of customers. Plain data, so also allowed in .json, except for transformations that are functions.',
+    help: 'Sends events to the endpoints of customers, which the REST door manages at `/webhooks` and publishes at `/events`. Instead of true an object: `transforms` by name, `allowPrivate`, `attempts`, `timeout`, `backoff`, `maxBackoff`, `concurrency`, `concurrencyPerEndpoint`, `concurrencyPerTenant`, `disableAfterDays`, `changes` of relations that are published, and `portal: { port, url, origins, title }` for the page of customers. Plain data, so also allowed in .json, except for transformations that are functions.',
   }),
 } as const;

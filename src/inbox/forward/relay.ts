@@ -81,8 +81,8 @@ interface ChangeRelayOptions<E extends ChangeEvent> {
   readonly isWanted: boolean;
   toldOf(event: E): ToldChange;
   readonly plan: JobPlan;
-  /** Publishes a change before the place moves beyond it; after a failure once more with the same key. */
-  readonly publish?: ((event: E, key: string) => Promise<unknown>) | undefined;
+  /** Publishes changes before the place moves beyond them; after a failure once more. */
+  readonly publish?: ((events: readonly E[]) => Promise<unknown>) | undefined;
   /** Called with each delivery that this process has stored. */
   onAppended(delivery: NewDelivery, appended: Appended): void;
   /** Called when changes were removed before deliveries could be made of them. */
@@ -178,8 +178,8 @@ export class ChangeRelay<E extends ChangeEvent> {
   }
 
   async #store(from: RelayPlace, { position, at }: E, events: readonly E[]): Promise<boolean> {
-    const { inbox, relay, plan, toldOf, onAppended } = this.#options;
-    await this.#publish(events);
+    const { inbox, relay, plan, toldOf, publish, onAppended } = this.#options;
+    await publish?.(events);
     const receivedAt = await inbox.clock();
     const deliveries = events.flatMap(
       (event) =>
@@ -189,24 +189,7 @@ export class ChangeRelay<E extends ChangeEvent> {
     if (moved) for (const delivery of deliveries) onAppended(delivery, 'stored');
     return moved;
   }
-
-  /** Publishes changes, those of one row one after the other. */
-  async #publish(events: readonly E[]): Promise<void> {
-    const { publish, toldOf } = this.#options;
-    if (publish === undefined) return;
-    const rows = [...Map.groupBy(events, (event) => toldOf(event).row).values()];
-    for (let from = 0; from < rows.length; from += PUBLISHED) {
-      await Promise.all(
-        rows.slice(from, from + PUBLISHED).map(async (changes) => {
-          for (const event of changes) await publish(event, `change ${event.position} ${event.at}`);
-        }),
-      );
-    }
-  }
 }
-
-/** Most rows whose changes are published at the same time. */
-const PUBLISHED = 64;
 
 function isSame(one: RelayPlace, other: RelayPlace): boolean {
   return one.position === other.position && one.at === other.at;

@@ -1,6 +1,6 @@
 import { OPERATIONS, type Operation } from '../relation.ts';
 import { RowFormat, type RowStore } from '../rows/rows.ts';
-import type { RowRules, RowView, RuleCaller } from './views.ts';
+import { type RowRules, type RuleCaller, withRead } from './views.ts';
 
 /** Which of these a caller may do with a stored row. */
 export interface RowVerdicts {
@@ -20,29 +20,15 @@ export async function verdictsOn(
   const key = new RowFormat(relation).readPath(keyText);
   if (key === undefined || (await store.read(key)) === undefined) return undefined;
   const view = rules.viewOf(caller);
+  const own = view.of(relation);
   const may: Operation[] = [];
   for (const operation of OPERATIONS) {
     // A new row is another one.
     if (operation === 'create') continue;
-    if ((await store.as(reading(view, operation)).read(key)) !== undefined) may.push(operation);
+    if ((await store.as(withRead(view, relation, own[operation])).read(key)) !== undefined)
+      may.push(operation);
   }
-  const { readable } = view.of(relation);
-  const hidden = relation.columns.filter((_, i) => readable?.includes(i) === false);
+  const hidden = relation.columns.filter((_, i) => own.readable?.includes(i) === false);
   // A row that is not read is not found by writes.
   return { may: may.includes('read') ? may : [], hidden: hidden.map(({ name }) => name) };
-}
-
-/** A view that reads the rows with which the caller may do an operation. */
-function reading(view: RowView, operation: Operation): RowView {
-  return {
-    key: `${view.key} ${operation}`,
-    of(relation) {
-      const own = view.of(relation);
-      return { ...own, read: own[operation] };
-    },
-    guarded: (condition) => view.guarded(condition),
-    guards: (relation, path) => view.guards(relation, path),
-    requireReadable: (parameter, relation, column) => view.requireReadable(parameter, relation, column),
-    readableOf: (relation) => view.readableOf(relation),
-  };
 }

@@ -241,6 +241,18 @@ function conditionOf(rule: Grants | undefined, caller: RuleCaller | undefined, c
   );
 }
 
+/** A view in which other rows of a relation are read. */
+export function withRead(view: RowView, { name }: Pick<Relation, 'name'>, read: Condition): RowView {
+  return {
+    key: '',
+    of: (relation) => (relation.name === name ? { ...view.of(relation), read } : view.of(relation)),
+    guarded: (condition) => view.guarded(condition),
+    guards: (relation, path) => view.guards(relation, path),
+    requireReadable: (parameter, relation, column) => view.requireReadable(parameter, relation, column),
+    readableOf: (relation) => view.readableOf(relation),
+  };
+}
+
 class CallerView implements RowView {
   readonly key: string;
   readonly #relations: Relations;

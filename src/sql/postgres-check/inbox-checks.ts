@@ -255,6 +255,9 @@ async function publications(inbox: Inbox, sending: SendingStore): Promise<void> 
   const [found] = await sending.inStates(['working'], { after: [0, 0], limit: 1 });
   const { working } = await sending.countStates();
   expectSeen(found?.id === 'ep_check' && working === 1, 'an endpoint was not found by its state');
+  const looks = [sending.versions({ after: 'a', limit: 10 }), sending.versionsOf(['check'])];
+  for (const tenants of await Promise.all(looks))
+    expectSeen(tenants[0]?.hasEndpoint === true, 'a tenant with an endpoint was not found');
   const target = 'endpoint:check/ep_check';
   const published = (of: number) =>
     delivery(target, { source: 'tenant:check', tenant: { name: 'check', version: of } });

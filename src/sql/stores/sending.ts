@@ -7,12 +7,17 @@ import {
   type StoredEndpoint,
   type StoredEventType,
   type StoredTenant,
+  type TenantVersion,
 } from '../../sending/store.ts';
 import { queries, type Row, type Sql, type Step } from './sql.ts';
 
 const ENDPOINT =
   'seq, id, tenant, settings, secrets, disabled, failing_since, created_at, updated_at, disabled_at';
 const TENANT = 'seq, name, description, created_at';
+/** The last column tells whether the tenant has an endpoint that is enabled: one look into an index for each tenant. */
+const VERSION = `name, version, CASE WHEN (
+      SELECT seq FROM webhook_endpoints WHERE tenant = webhook_tenants.name AND disabled IS NULL ORDER BY seq LIMIT 1)
+    IS NULL THEN 0 ELSE 1 END`;
 const TYPE = 'seq, name, settings, created_at, updated_at';
 
 /** The place of an endpoint's state in ENDPOINT_STATES, as the index has it. */
@@ -30,6 +35,8 @@ export const SENDING_QUERIES = queries('sending', (sql) => ({
   subscribers: `
     SELECT coalesce((SELECT version FROM webhook_tenants WHERE name = $1), 0), ${ENDPOINT}
     FROM (SELECT 1 AS one) AS always LEFT JOIN webhook_endpoints ON tenant = $1 AND disabled IS NULL ORDER BY seq`,
+  versions: `SELECT ${VERSION} FROM webhook_tenants WHERE name > $1 ORDER BY name LIMIT $2 + 0`,
+  versionsOf: `SELECT ${VERSION} FROM webhook_tenants WHERE ${sql.isIn('name', '$1', 'text')}`,
   endpointsOf: `SELECT ${ENDPOINT} FROM webhook_endpoints WHERE ${sql.isIn('id', '$1', 'text')}`,
   endpoints: `
     SELECT ${ENDPOINT} FROM webhook_endpoints WHERE tenant = $1 AND seq > $2 ORDER BY seq LIMIT $3 + 0`,
@@ -104,6 +111,9 @@ export function sendingStore(sql: Sql): SendingStore {
         version: Number(rows[0]?.[0] ?? 0),
         endpoints: rows.flatMap(([, ...row]) => (row[0] === null ? [] : [endpointOf(row)])),
       })),
+    versions: ({ after, limit }) =>
+      whenReady(sql.read(q.versions, after, limit), (rows) => rows.map(versionOf)),
+    versionsOf: (names) => whenReady(sql.read(q.versionsOf, names), (rows) => rows.map(versionOf)),
     endpointsOf: (ids) => whenReady(sql.read(q.endpointsOf, ids), (rows) => rows.map(endpointOf)),
     endpoints: (tenant, { after, limit }) =>
       whenReady(sql.read(q.endpoints, tenant, after, limit), (rows) => rows.map(endpointOf)),
@@ -215,6 +225,10 @@ function endpointOf(row: Row): StoredEndpoint {
     createdAt: Number(createdAt),
     updatedAt: Number(updatedAt),
   };
+}
+
+function versionOf([name, version, hasEndpoint]: Row): TenantVersion {
+  return { name: String(name), version: Number(version), hasEndpoint: Number(hasEndpoint) === 1 };
 }
 
 function tenantOf([seq, name, description, createdAt]: Row): StoredTenant {

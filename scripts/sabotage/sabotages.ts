@@ -2024,4 +2024,20 @@ export const SABOTAGES: readonly Sabotage[] = [
     to: 'data, key: Math.random() + `change',
     test: 'test/sending/readers.test.ts',
   },
+  {
+    promise: 'A known key with another event is refused',
+    change: 'the digests of requests are not compared',
+    file: 'src/sending/publisher.ts',
+    from: 'if (id !== undefined && id !== withDigest(id, digest)) throw new EventKeyReusedError();',
+    to: '',
+    test: 'test/sending/keys.test.ts',
+  },
+  {
+    promise: 'A refused event revives nothing',
+    change: 'a repeat on PostgreSQL revives dead jobs whatever its digest',
+    file: 'src/sql/postgres-inbox/append.ts',
+    from: 'AND (looked.digest IS NULL OR',
+    to: 'AND (true OR',
+    test: 'test/sending/keys.test.ts',
+  },
 ];

@@ -97,10 +97,14 @@ export interface NewDelivery extends StoredDelivery {
   readonly jobs: readonly NewJob[];
   /**
    * The tenant whose endpoints the jobs are for, and the version of these endpoints. The delivery is stored only if the
-   * tenant has that version: otherwise the append rejects with TenantChangedError.
+   * tenant has that version: otherwise the append rejects with TenantChangedError. A delivery with the same key revives
+   * dead jobs only if its id ends with the digest, if there is one.
    */
-  readonly tenant?: { readonly name: string; readonly version: number };
+  readonly tenant?: { readonly name: string; readonly version: number; readonly digest?: string | undefined };
 }
+
+/** The place of the digest of a request in the id of its event: the last characters, which are random otherwise. */
+export const DIGEST_AT = 24;
 
 /** The endpoints of the tenant have changed since the jobs of an event were decided; nothing was stored. */
 export class TenantChangedError extends Error {

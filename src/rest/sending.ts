@@ -18,7 +18,7 @@ import type { SendingApi } from '../sending/api.ts';
 import { TENANT } from '../sending/endpoints.ts';
 import { EventRefusedError } from '../sending/event-types.ts';
 import { EVENT_TYPE, MAX_TYPE } from '../sending/filters.ts';
-import type { NewEvent } from '../sending/publisher.ts';
+import { EventKeyReusedError, type NewEvent, requestDigest } from '../sending/publisher.ts';
 import type { Sending } from '../sending/sending.ts';
 import { idempotencyKey, json, keyOfCaller } from './messages.ts';
 
@@ -83,23 +83,22 @@ async function publish(sending: Sending, ctx: RequestContext): Promise<Reply> {
   const header = idempotencyKey(ctx);
   const event = readEvent(parseJsonBody(ctx.body), ctx, '#', faults);
   if (event === undefined) throw invalidEvent(faults);
-  const { isRepeat, ...published } = await explained('#', () =>
-    sending.publish({ ...event, key: header ?? event.key }),
-  );
+  const given = withDigest({ ...event, key: header ?? event.key });
+  const { isRepeat, ...published } = await explained('#', () => sending.publish(given));
   return json(JSON.stringify(published), isRepeat ? 200 : 202);
 }
 
 async function publishAll(sending: Sending, ctx: RequestContext): Promise<Reply> {
   const lines = ctx.body.toString().split('\n');
   const faults: Fault[] = [];
-  const events: NewEvent[] = [];
+  const events: { readonly at: string; readonly event: NewEvent }[] = [];
   for (const [i, line] of lines.entries()) {
     if (line.trim() === '') continue;
     if (events.length === MAX_EVENTS || faults.length >= MAX_FAULTS) break;
     const at = `#/${i}`;
     try {
       const event = readEvent(parseJsonText(line, true), ctx, at, faults);
-      if (event !== undefined) events.push(event);
+      if (event !== undefined) events.push({ at, event });
     } catch (error) {
       if (!(error instanceof HttpProblem)) throw error;
       faults.push({ pointer: at, detail: error.message });
@@ -108,16 +107,47 @@ async function publishAll(sending: Sending, ctx: RequestContext): Promise<Reply>
   if (lines.filter((line) => line.trim() !== '').length > MAX_EVENTS)
     throw new HttpProblem(400, 'LIMIT_EXCEEDED', `A request takes at most ${MAX_EVENTS} events (events)`);
   if (faults.length > 0) throw invalidEvent(faults);
-  // Nothing is stored unless all data have the form of their types.
+  // Nothing is stored unless all data have the form of their types, and each key has one event.
   let turnEnds = performance.now() + TURN;
-  for (const [i, { type, data }] of events.entries()) {
-    await explained(`#/${i}`, () => sending.types.check(type, data));
+  const keyed = new Map<string, string | undefined>();
+  const given: NewEvent[] = [];
+  for (const { at, event } of events) {
+    const { tenant, type, data, key, digest } = withDigest(event);
+    given.push({ ...event, digest });
+    await explained(at, async () => {
+      await sending.types.check(type, data);
+      const name = `${tenant} ${key}`;
+      if (key !== null && keyed.has(name) && keyed.get(name) !== digest) throw new EventKeyReusedError();
+      keyed.set(name, digest);
+    });
     if (performance.now() < turnEnds) continue;
     await nextTick();
     turnEnds = performance.now() + TURN;
   }
-  const all = await Promise.all(events.map((event) => sending.publishUnchecked(event)));
-  return json(JSON.stringify({ events: all.map(({ isRepeat: _, ...each }) => each) }), 202);
+  const all = await Promise.allSettled(given.map((event) => sending.publishUnchecked(event)));
+  const refused: Fault[] = [];
+  const published = all.flatMap((each, i): object[] => {
+    if (each.status === 'fulfilled') {
+      const { isRepeat: _, ...event } = each.value;
+      return [event];
+    }
+    if (!(each.reason instanceof EventKeyReusedError)) throw each.reason;
+    refused.push({ pointer: `${events[i]?.at}/key`, detail: each.reason.message });
+    return [];
+  });
+  if (refused.length > 0)
+    throw keyReused('Some keys were used before with other events; the other lines are stored', refused);
+  return json(JSON.stringify({ events: published }), 202);
+}
+
+function keyReused(message: string, faults?: readonly Fault[]): HttpProblem {
+  const reasons = faults?.slice(0, MAX_FAULTS);
+  return new HttpProblem(422, 'IDEMPOTENCY_KEY_REUSED', message, reasons && { reasons });
+}
+
+/** An event with a key is compared with others that have it. */
+function withDigest(event: NewEvent): NewEvent {
+  return event.key === null ? event : { ...event, digest: requestDigest(event) };
 }
 
 /** Does something with the event at `at`; its refusal names the place. */
@@ -130,6 +160,11 @@ async function explained<T>(at: string, work: () => Promise<T>): Promise<T> {
 }
 
 function refusalOf(error: unknown, at: string): unknown {
+  if (error instanceof EventKeyReusedError) {
+    const message = 'The Idempotency-Key was used before with another event';
+    // The key of a single event is usually in the header.
+    return keyReused(message, at === '#' ? undefined : [{ pointer: `${at}/key`, detail: error.message }]);
+  }
   if (!(error instanceof EventRefusedError)) return error;
   const reasons = error.faults.map(({ pointer, detail }) => ({ pointer: `${at}/data${pointer}`, detail }));
   return new HttpProblem(400, 'EVENT_REFUSED', 'The data do not fit the schema of the event type', {

@@ -1,9 +1,11 @@
+import { createHash } from 'node:crypto';
 import { StoreUnavailableError } from '../core/errors.ts';
 import { GenerationalCache } from '../core/generational-cache.ts';
-import { parsePointer, valueAt } from '../core/json.ts';
+import { isRecord, parsePointer, valueAt } from '../core/json.ts';
 import { isThenable, type MaybePromise, TimeSlice } from '../core/scheduler.ts';
 import {
   DeliveryIds,
+  DIGEST_AT,
   type NewDelivery,
   type NewJob,
   TENANT_SOURCE,
@@ -35,6 +37,8 @@ export interface NewEvent {
   readonly runAt?: number | undefined;
   /** By which a repeated request is recognised; null for none. */
   readonly key: string | null;
+  /** The `requestDigest` of a request: another one with its key is refused. Default: it gets the first event. */
+  readonly digest?: string | undefined;
   /** The id of the only endpoint that gets it, subscribed or not. Default: all that are subscribed. */
   readonly only?: string;
   /** The trace of the request, as `storedTrace` writes it. */
@@ -69,11 +73,11 @@ export class Publisher {
     this.#options = options;
   }
 
-  /** Resolves once the event is durable. Rejects as the store does. */
+  /** Resolves once the event is durable. Rejects with EventKeyReusedError, and as the store does. */
   async publish(event: NewEvent): Promise<Published> {
     const { inbox, subscriptions, append } = this.#options;
     const receivedAt = Date.now();
-    const { tenant, type, data, channels, runAt, key, only, trace = null } = event;
+    const { tenant, type, data, channels, runAt, key, digest, only, trace = null } = event;
     const body = {
       type,
       timestamp: new Date(receivedAt).toISOString(),
@@ -83,7 +87,7 @@ export class Publisher {
       data,
     };
     const facts = {
-      id: event.id ?? this.#ids.next(receivedAt),
+      id: event.id ?? withDigest(this.#ids.next(receivedAt), digest),
       source: `${TENANT_SOURCE}${tenant}`,
       event: type,
       dataPointer: '/data',
@@ -107,10 +111,11 @@ export class Publisher {
         ];
       });
       try {
-        const appended = await append({ ...facts, jobs, tenant: { name: tenant, version } });
+        const appended = await append({ ...facts, jobs, tenant: { name: tenant, version, digest } });
         if (appended === 'stored' || key === null)
           return { id: facts.id, isRepeat: false, endpoints: jobs.length };
         const id = await inbox.idOf(facts.source, key);
+        if (id !== undefined && id !== withDigest(id, digest)) throw new EventKeyReusedError();
         // Removed by retention in this moment, and its key with it: the event was published long ago.
         return { id: id ?? facts.id, isRepeat: true };
       } catch (error) {
@@ -121,6 +126,43 @@ export class Publisher {
       }
     }
   }
+}
+
+/** An idempotency key came with another event than before. */
+export class EventKeyReusedError extends Error {
+  override readonly name = 'EventKeyReusedError';
+  readonly code = 'IDEMPOTENCY_KEY_REUSED';
+
+  constructor() {
+    super('the key was used before with another event');
+  }
+}
+
+/** The id with the digest in the place of random characters, so that the database remembers it as long as the key. */
+function withDigest(id: string, digest: string | undefined): string {
+  return digest === undefined ? id : `${id.slice(0, DIGEST_AT)}${digest}`;
+}
+
+/** The same for the same event, in whatever order its members came: 12 hexadecimal digits. */
+export function requestDigest({ tenant, type, data, channels, runAt, key }: NewEvent): string {
+  const parts: string[] = [];
+  // Data may be nested more deeply than calls may be.
+  const left: unknown[] = [[tenant, type, data, channels ?? null, runAt ?? null, key]];
+  while (left.length > 0) {
+    const value = left.pop();
+    if (Array.isArray(value)) {
+      parts.push(`[${value.length}`);
+      for (let i = value.length - 1; i >= 0; i--) left.push(value[i]);
+    } else if (isRecord(value)) {
+      const names = Object.keys(value).sort();
+      parts.push(`{${JSON.stringify(names)}`);
+      for (const name of names.reverse()) left.push(value[name]);
+    } else parts.push(JSON.stringify(value));
+  }
+  return createHash('sha256')
+    .update(parts.join())
+    .digest('hex')
+    .slice(0, 36 - DIGEST_AT);
 }
 
 /** An event as subscriptions see it. */

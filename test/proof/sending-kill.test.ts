@@ -38,7 +38,7 @@ control('events stored for the endpoints that another process knew are found to 
   edits: [
     {
       file: publisher,
-      from: 'append({ ...facts, jobs, tenant: { name: tenant, version } })',
+      from: 'append({ ...facts, jobs, tenant: { name: tenant, version, digest } })',
       to: 'append({ ...facts, jobs })',
     },
   ],

@@ -1,11 +1,7 @@
 import assert from 'node:assert/strict';
-import { join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
 import { describe, test } from 'node:test';
-import pg from 'pg';
-import { postgresUrl, withoutPostgres } from '../support/databases.ts';
 import { startReceiver } from '../support/receiver.ts';
-import { type SendingService, startSending } from '../support/sending.ts';
+import { runOn, type SendingService, startSending, storedEngines } from '../support/sending.ts';
 import { startTestService } from '../support/service.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -171,33 +167,12 @@ async function stored({ call }: SendingService, tenant: string) {
   );
 }
 
-const engines = {
-  sqlite: { skip: false, url: async (folder: string) => `sqlite:${join(folder, 'portico.db')}` },
-  postgres: { skip: withoutPostgres ?? false, url: () => postgresUrl() },
-};
-
-/** Runs a statement by a connection of another program. */
-async function run(url: string, statement: string): Promise<void> {
-  if (url.startsWith('sqlite:')) {
-    using db = new DatabaseSync(url.replace('sqlite:', ''), { timeout: 5_000 });
-    db.exec(statement);
-    return;
-  }
-  const client = new pg.Client({ connectionString: url });
-  await client.connect();
-  try {
-    await client.query(statement);
-  } finally {
-    await client.end();
-  }
-}
-
-for (const [engine, { skip, url: urlOf }] of Object.entries(engines)) {
+for (const [engine, { skip, url: urlOf }] of Object.entries(storedEngines)) {
   describe(`changes for the tenants that may read them on ${engine}`, { skip }, () => {
     test('each tenant gets what the feed of changes would show it, once', async () => {
       await using folder = await temporaryFolder();
       await using receiver = await startReceiver();
-      const url = (await urlOf(folder.path)) ?? '';
+      const url = await urlOf(folder.path);
       let done = 0;
       const isDone = async ({ sending }: { readonly sending: SendingService }) =>
         (await sending.call('GET', '/webhooks/tenants/acme/events?type=end.created')).body.items.length >
@@ -219,7 +194,7 @@ for (const [engine, { skip, url: urlOf }] of Object.entries(engines)) {
         await addEndpoints(world);
         // Several pages of tenants.
         const more = Array.from({ length: 401 }, (_, i) => `('more-${i}', 1, 1)`).join();
-        await run(url, `INSERT INTO webhook_tenants (name, version, created_at) VALUES ${more}`);
+        await runOn(url, `INSERT INTO webhook_tenants (name, version, created_at) VALUES ${more}`);
         for (const org of TEAMS) await world.write('POST', '/teams', { org });
         const ids = new Map<string, number>();
         for (const [i, step] of SCRIPT.entries())
@@ -242,7 +217,7 @@ for (const [engine, { skip, url: urlOf }] of Object.entries(engines)) {
       // As if the process had ended after it published, and before it recorded how far it had come.
       const first =
         'SELECT position, at FROM relation_events WHERE position IS NOT NULL ORDER BY position LIMIT 1';
-      await run(url, `UPDATE relation_relay SET (position, at) = (${first})`);
+      await runOn(url, `UPDATE relation_relay SET (position, at) = (${first})`);
       const again = await prepared(url, receiver);
       await using sending = again.sending;
       await again.write('POST', '/ends', {});

@@ -1,4 +1,7 @@
 import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import pg from 'pg';
 import { postgresUrl, withoutPostgres } from './databases.ts';
 import { startTestService, type TestService } from './service.ts';
 
@@ -9,6 +12,30 @@ export const sendingEngines: Readonly<
   sqlite: { skip: false, url: () => undefined },
   postgres: { skip: withoutPostgres ?? false, url: postgresUrl },
 };
+
+/** The same with databases that outlive a service; those of SQLite are files in a folder. */
+export const storedEngines: Readonly<
+  Record<string, { readonly skip: string | false; url(folder: string): Promise<string> }>
+> = {
+  sqlite: { skip: false, url: async (folder) => `sqlite:${join(folder, 'portico.db')}` },
+  postgres: { skip: withoutPostgres ?? false, url: async () => (await postgresUrl()) ?? '' },
+};
+
+/** Runs a statement on a database as another program. */
+export async function runOn(url: string, statement: string): Promise<void> {
+  if (url.startsWith('sqlite:')) {
+    using db = new DatabaseSync(url.replace('sqlite:', ''), { timeout: 5_000 });
+    db.exec(statement);
+    return;
+  }
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  try {
+    await client.query(statement);
+  } finally {
+    await client.end();
+  }
+}
 
 /** A reply of the API of sending. */
 export interface SendingReply {

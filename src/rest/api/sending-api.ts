@@ -424,7 +424,7 @@ const PUBLISH: ApiOperation = {
   parameters: [
     header(
       'idempotency-key',
-      'A unique key for this event, separate for each caller: a repetition has the id of the first event and publishes nothing. For NDJSON each event has its `key`.',
+      'A unique key for this event, separate for each caller: a repetition has the id of the first event and publishes nothing; with another event it is refused. For NDJSON each event has its `key`.',
       '6f1c1d5e-7b7a-4c8e-9a35-0d2f6f6f2b0e',
     ),
   ],
@@ -445,6 +445,7 @@ const PUBLISH: ApiOperation = {
     'EVENT_REFUSED',
     'LIMIT_EXCEEDED',
     'INVALID_IDEMPOTENCY_KEY',
+    'IDEMPOTENCY_KEY_REUSED',
   ],
 };
 

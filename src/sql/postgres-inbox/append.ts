@@ -1,4 +1,4 @@
-import { type ClaimedJob, type NewDelivery, TenantChangedError } from '../../inbox/delivery.ts';
+import { type ClaimedJob, DIGEST_AT, type NewDelivery, TenantChangedError } from '../../inbox/delivery.ts';
 import type { Appended, AppendedAndClaimed, HandOver } from '../../inbox/inbox.ts';
 import { DELIVERY_BYTES, DELIVERY_OVERHEAD, HEAD_START } from '../inbox-sql.ts';
 import type { Notifier } from '../postgres/notifier.ts';
@@ -30,17 +30,20 @@ const knownIn = (table: string) => `
 
 /**
  * Whether deliveries of tenants are among those given, which are stored only if the endpoints of the tenant have the
- * version that is given; `first` is the number of their first parameter.
+ * version that is given, and revive only those with the digest that is given; `first` is the number of their first parameter.
  */
 const TENANTS = {
-  none: () => ({ given: '', names: '', looked: '', condition: '', results: '' }),
+  none: () => ({ given: '', names: '', looked: '', condition: '', isSame: '', results: '' }),
   some: (first: number) => ({
-    given: `, $${first}::text[], $${first + 1}::bigint[]`,
-    names: ', tenant, version',
+    given: `, $${first}::text[], $${first + 1}::bigint[], $${first + 2}::text[]`,
+    names: ', tenant, version, digest',
     looked: `,
         given.tenant IS NOT NULL AND given.version <> coalesce(
           (SELECT tenants.version FROM webhook_tenants AS tenants WHERE tenants.name = given.tenant), 0) AS has_changed`,
     condition: ' AND NOT has_changed',
+    isSame: `
+        AND (looked.digest IS NULL OR looked.digest = (
+          SELECT substr(known.id, ${DIGEST_AT + 1}) FROM deliveries AS known WHERE known.seq = looked.known))`,
     results: `
     UNION ALL SELECT id, 'changed', NULL FROM looked WHERE has_changed`,
   }),
@@ -105,7 +108,7 @@ const append = (
     dead AS MATERIALIZED (
       SELECT jobs.seq, looked.id, looked.received_at
       FROM jobs JOIN looked ON looked.known = jobs.delivery
-      WHERE jobs.delivery = ANY (ARRAY(SELECT known FROM looked WHERE known IS NOT NULL)) AND jobs.status || '' = 'dead'
+      WHERE jobs.delivery = ANY (ARRAY(SELECT known FROM looked WHERE known IS NOT NULL)) AND jobs.status || '' = 'dead'${tenants.isSame}
       ORDER BY jobs.seq FOR UPDATE OF jobs),
     revived AS (
       UPDATE jobs SET status = 'open', attempts = 0, crashes = 0, due_at = ${POSTGRES.notAhead('dead.received_at')} - ${HEAD_START},
@@ -163,11 +166,12 @@ export async function appendAll(
   });
 }
 
-/** The tenant of each delivery and the version of its endpoints; null for deliveries without a tenant. */
+/** The tenant of each delivery, the version of its endpoints, and the digest; null for deliveries without these. */
 function tenantsOf(deliveries: readonly NewDelivery[]): readonly unknown[] {
   return [
     deliveries.map(({ tenant }) => tenant?.name ?? null),
     deliveries.map(({ tenant }) => tenant?.version ?? null),
+    deliveries.map(({ tenant }) => tenant?.digest ?? null),
   ];
 }
 

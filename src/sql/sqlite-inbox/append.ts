@@ -1,5 +1,6 @@
 import {
   type ClaimedJob,
+  DIGEST_AT,
   type NewDelivery,
   type NewJob,
   PRIORITY_LEVEL,
@@ -51,9 +52,10 @@ export const APPEND_WRITES = {
     FROM json_each(?) WHERE changes() > 0
     RETURNING seq`,
   reviveDuplicate: `
-    UPDATE jobs SET status = 'open', attempts = 0, crashes = 0, due_at = ? - ${HEAD_START}, run_at = NULL, owner = NULL,
+    UPDATE jobs SET status = 'open', attempts = 0, crashes = 0, due_at = ?1 - ${HEAD_START}, run_at = NULL, owner = NULL,
       finished_at = NULL
-    WHERE status = 'dead' AND delivery = (SELECT seq FROM deliveries WHERE source = ? AND dedup_key = ?)
+    WHERE status = 'dead' AND delivery = (
+      SELECT seq FROM deliveries WHERE source = ?2 AND dedup_key = ?3 AND (?4 IS NULL OR substr(id, ${DIGEST_AT + 1}) = ?4))
     RETURNING seq`,
 } as const;
 
@@ -92,7 +94,10 @@ export function appendStepsBy(clock: () => number): AppendSteps {
     if (tenant !== undefined)
       steps.push({ statement: 'requireVersion', values: [tenant.name, tenant.version] });
     if (dedupKey !== null) {
-      steps.push({ statement: 'reviveDuplicate', values: [receivedAt, source, dedupKey] });
+      steps.push({
+        statement: 'reviveDuplicate',
+        values: [receivedAt, source, dedupKey, tenant?.digest ?? null],
+      });
     }
     return steps;
   };

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { StoreUnavailableError } from '../core/errors.ts';
 import { GenerationalCache } from '../core/generational-cache.ts';
 import { isRecord, parsePointer, valueAt } from '../core/json.ts';
@@ -145,24 +145,21 @@ function withDigest(id: string, digest: string | undefined): string {
 
 /** The same for the same event, in whatever order its members came: 12 hexadecimal digits. */
 export function requestDigest({ tenant, type, data, channels, runAt, key }: NewEvent): string {
-  const parts: string[] = [];
+  let text = '';
   // Data may be nested more deeply than calls may be.
   const left: unknown[] = [[tenant, type, data, channels ?? null, runAt ?? null, key]];
   while (left.length > 0) {
     const value = left.pop();
     if (Array.isArray(value)) {
-      parts.push(`[${value.length}`);
+      text += `[${value.length},`;
       for (let i = value.length - 1; i >= 0; i--) left.push(value[i]);
     } else if (isRecord(value)) {
       const names = Object.keys(value).sort();
-      parts.push(`{${JSON.stringify(names)}`);
+      text += `{${JSON.stringify(names)},`;
       for (const name of names.reverse()) left.push(value[name]);
-    } else parts.push(JSON.stringify(value));
+    } else text += typeof value === 'string' ? `${JSON.stringify(value)},` : `${value},`;
   }
-  return createHash('sha256')
-    .update(parts.join())
-    .digest('hex')
-    .slice(0, 36 - DIGEST_AT);
+  return hash('sha256', text, 'hex').slice(0, 36 - DIGEST_AT);
 }
 
 /** An event as subscriptions see it. */

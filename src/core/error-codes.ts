@@ -25,6 +25,7 @@ const START_CODES = {
   METER: { text: 'A meter is used contrary to its declaration; report this bug.' },
   MOVE: { text: 'A move of the database was refused or stopped; do what the message says and run it again.' },
   PASSWORD_HASH: { text: 'A password hash is invalid; create one with "portico hash-password".' },
+  REPLY: { text: 'A receiver sent no valid HTTP reply; see what answers at its address.' },
   SCHEMA_STEP: {
     text: 'A step to the tables of relations was refused; change the rows or the declaration, or allow the step, as the message says.',
   },

@@ -361,8 +361,11 @@ export class ChangePublisher {
       if (!hasEndpoint) continue;
       if (slice.isOver) await slice.next();
       const known = subscriptions.of(name);
-      const loaded = isThenable(known) ? await known : known;
-      const { all } = loaded.version === version ? loaded : await subscriptions.load(name);
+      let loaded = isThenable(known) ? await known : known;
+      // The first of two loads may have begun before the version was read.
+      for (let loads = 0; loads < 2 && loaded.version !== version; loads++)
+        loaded = await subscriptions.load(name);
+      const { all } = loaded;
       const taken = types.filter((type) => all.some((subscription) => subscription.takes(type)));
       if (taken.length > 0) found.set(name, taken);
     }

@@ -20,10 +20,11 @@ const SEED = Number(process.env.PORTICO_WORST_SEED ?? (isRandom ? Math.floor(Mat
  */
 const MAX_TURN = 150;
 /**
- * What any request may take, and what 64 at once may: 5 times the 64 MiB of bodies and 64 MiB of replies that the doors
- * hold, since a body becomes text, values, those of the writer, and a reply. In megabytes.
+ * What any request may take, and what 64 at once may: 8 times the 64 MiB of bodies and 64 MiB of replies that the doors
+ * hold, since a body becomes text, values, those of the writer, and a reply, and a busy machine collects them late. In
+ * megabytes.
  */
-const MAX_MEMORY = { one: 64, many: 5 * 128 };
+const MAX_MEMORY = { one: 64, many: 8 * 128 };
 const SIZES = inFull
   ? { wide: 4_000, large: 60, children: 30_000 }
   : { wide: 400, large: 12, children: 11_000 };

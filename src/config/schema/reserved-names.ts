@@ -34,6 +34,7 @@ const PORTICO_INDEXES: readonly string[] = [
   'deliveries_dedup',
   'deliveries_tenant',
   'jobs_endpoint',
+  'webhook_endpoints_state',
   'webhook_endpoints_tenant',
   'idempotency_keys_expiry',
   'jobs_dead',

@@ -32,10 +32,10 @@ const CONNECTIONS = 4;
 const LOAD = 50;
 /**
  * What a process opens on one server: all of its connections as it loses the old one and as it finds the new one, and
- * meanwhile those of two pools, one every 100 ms, and of a notifier, one every 250 ms.
+ * meanwhile those of two pools, one every 50 ms, and of a notifier, one every 250 ms.
  */
 const MOST_CONNECTIONS = 50;
-const MOST_PER_SECOND = 2 * 10 + 4;
+const MOST_PER_SECOND = 2 * 20 + 4;
 /** Sets how many fail-overs of each way are measured; unset, none. */
 const FAILOVERS = 'PORTICO_PROOF_CLUSTER_FAILOVERS';
 /** By which replicas lag behind commits: for longer than a process waits before it looks whether they have its writes. */

@@ -219,7 +219,7 @@ async function withRetries<T>(work: () => Promise<T>): Promise<T> {
  */
 const WAIT_PARTS = 5;
 /** Delay before retrying to open a connection after a failure, in milliseconds. */
-const RETRY = { min: 100, max: 250 };
+const RETRY = { min: 50, max: 150 };
 /** Interval of the checks for connections that do not answer, in milliseconds. */
 const TIMEOUT_CHECK_INTERVAL = 250;
 /** If every connection has this many statements in flight, the pool opens another one. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { withoutPostgres } from '../support/databases.ts';
-import { grownMegabytes } from '../support/memory.ts';
+import { grownMegabytes, residentMegabytes } from '../support/memory.ts';
 import { startPortico } from '../support/portico-process.ts';
 import { inFull, proofCount } from '../support/proof-settings.ts';
 import { seededRandom } from '../support/random.ts';
@@ -20,11 +20,12 @@ const SEED = Number(process.env.PORTICO_WORST_SEED ?? (isRandom ? Math.floor(Mat
  */
 const MAX_TURN = 150;
 /**
- * What any request may take, and what 64 at once may: 8 times the 64 MiB of bodies and 64 MiB of replies that the doors
- * hold, since a body becomes text, values, those of the writer, and a reply, and a busy machine collects them late. In
- * megabytes.
+ * What any request may take, and what 64 at once may: 5 times the 64 MiB of bodies and 64 MiB of replies that the doors
+ * hold, since a body becomes text, values, those of the writer, and a reply. In megabytes.
  */
-const MAX_MEMORY = { one: 64, many: 8 * 128 };
+const MAX_MEMORY = { one: 64, many: 5 * 128 };
+/** The same in any try, on a machine that is too busy to collect garbage. */
+const MAX_BUSY = 8 * 128;
 const SIZES = inFull
   ? { wide: 4_000, large: 60, children: 30_000 }
   : { wide: 400, large: 12, children: 11_000 };
@@ -133,13 +134,20 @@ for (const engine of ['sqlite', 'postgres'] as const) {
     assert.ok(read > KNOWN.length / 4, `${read} lists and exports were answered`);
 
     // The door may cut a reply that this process is too slow to read.
-    const many = await grownMegabytes(pid, () =>
-      Promise.all(
-        Array.from({ length: 64 }, (_, i) => send(some[i % some.length] as RelationRequest).catch(() => 0)),
-      ),
-    );
-    t.diagnostic(`${many.toFixed(0)} MB for 64 at once`);
-    assert.ok(many < MAX_MEMORY.many, `${many} MB for 64 at once`);
+    const before = residentMegabytes(pid);
+    for (let tries = 1; ; tries++) {
+      const base = residentMegabytes(pid);
+      const grown = await grownMegabytes(pid, () =>
+        Promise.all(
+          Array.from({ length: 64 }, (_, i) => send(some[i % some.length] as RelationRequest).catch(() => 0)),
+        ),
+      );
+      // Garbage of the try before is its own, so the base stays.
+      const many = base - before + grown;
+      t.diagnostic(`${many.toFixed(0)} MB for 64 at once`);
+      assert.ok(many < (tries < 3 ? MAX_BUSY : MAX_MEMORY.many), `${many} MB for 64 at once`);
+      if (many < MAX_MEMORY.many) break;
+    }
     assert.equal(await send({ method: 'GET', path: '/parents/c1,1' }), 200);
   });
 }

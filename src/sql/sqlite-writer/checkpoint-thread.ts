@@ -1,4 +1,4 @@
-import { parentPort, workerData } from 'node:worker_threads';
+import { parentPort } from 'node:worker_threads';
 import { openWriteConnection } from '../sqlite/connection.ts';
 import type { Outcome, ThreadResult } from './checkpointer.ts';
 
@@ -19,4 +19,4 @@ function checkpoint(file: string): ThreadResult {
   }
 }
 
-port.postMessage(checkpoint((workerData as { readonly file: string }).file));
+port.on('message', (file: string) => port.postMessage(checkpoint(file)));

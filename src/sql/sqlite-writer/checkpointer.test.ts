@@ -4,15 +4,23 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { Worker } from 'node:worker_threads';
 import { temporaryFolder } from '../../../test/support/temporary-folder.ts';
 import { waitFor } from '../../../test/support/wait-for.ts';
 import { openReadConnection, openWriteConnection, WAL_LIMIT } from '../sqlite/connection.ts';
 import { openSqlite } from '../sqlite/open.ts';
 import { Checkpointer, type HeldWal, rewriteWal } from './checkpointer.ts';
 
+/** Keeps the event loop for a duration in milliseconds. */
+const block = (ms: number) => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
+
 describe('checkpointer', () => {
-  /** A database of its own with a checkpointer, and a clock that the test sets. */
-  async function open() {
+  /**
+   * A database of its own with a checkpointer, and a clock that the test sets. The WAL looks longer than it is, by
+   * `grows` bytes more each time.
+   */
+  async function open({ grows = 0 } = {}) {
+    let more = 0;
     const folder = await temporaryFolder();
     const file = join(folder.path, 'a.db');
     const db = openWriteConnection(file);
@@ -22,13 +30,20 @@ describe('checkpointer', () => {
     const waits = new Int32Array(new SharedArrayBuffer(4));
     const notices: HeldWal[] = [];
     const clock = { now: 0, read: 0 };
+    /** How long statements waited for locks, in milliseconds, whenever the clock was read. */
+    const timeouts = new Set<unknown>();
+    const timeout = () => db.prepare('PRAGMA busy_timeout').get()?.timeout;
     const checkpointer = new Checkpointer(db, {
       waits,
-      walBytes: wal,
+      walBytes() {
+        more += grows;
+        return wal() + more;
+      },
       onFatal: assert.fail,
       onHeld: (held) => notices.push(held),
       now() {
         clock.read++;
+        timeouts.add(timeout());
         return clock.now;
       },
     });
@@ -42,6 +57,8 @@ describe('checkpointer', () => {
       wal,
       notices,
       clock,
+      timeouts,
+      timeout,
       /** Size of the database without its WAL. */
       size: () => statSync(file).size,
       readsMustYield: () => waits[0] === 1,
@@ -77,9 +94,27 @@ describe('checkpointer', () => {
     assert.equal(wal(), WAL_LIMIT);
   });
 
+  test('commits without a pause do not keep a WAL from its checkpoint', async () => {
+    await using opened = await open();
+    const { size, write } = opened;
+    // No timer ends in this loop.
+    for (let n = 0; size() < WAL_LIMIT && n < 10_000; n++) write();
+    assert.ok(size() >= WAL_LIMIT);
+  });
+
+  test('commits wait for a WAL that grows faster than the thread copies it', async () => {
+    await using opened = await open({ grows: 8 * WAL_LIMIT });
+    const { size, write, writeUntil, readsMustYield } = opened;
+    writeUntil(WAL_LIMIT);
+    await waitFor('the checkpoint', () => !readsMustYield());
+    assert.ok(size() > 0.9 * WAL_LIMIT);
+    write();
+    assert.equal(opened.wal(), WAL_LIMIT);
+  });
+
   test('a checkpoint that a reader keeps from its end is tried again until it comes there, without a write', async () => {
     await using opened = await open();
-    const { db, reader, size, wal, write, writeUntil } = opened;
+    const { reader, size, wal, write, writeUntil } = opened;
     write('before');
     {
       using early = reader();
@@ -92,7 +127,8 @@ describe('checkpointer', () => {
     await waitFor('the moment without readers', () => !opened.readsMustYield());
     write('the next commit');
     assert.equal(wal(), WAL_LIMIT);
-    assert.equal(db.prepare('PRAGMA busy_timeout').get()?.timeout, 5_000, 'other statements wait as before');
+    assert.deepEqual([...opened.timeouts], [10], 'a checkpoint does not wait long for the reader');
+    assert.equal(opened.timeout(), 5_000, 'other statements wait as before');
   });
 
   test('a reader that stays is told with its age, again when that has doubled, and holds up no read', async () => {
@@ -119,20 +155,37 @@ describe('checkpointer', () => {
     assert.equal(notices[1]?.heldMs, 20_000);
   });
 
-  test('a WAL that has become very long is copied by a thread, while a transaction goes on', async () => {
+  test('a WAL that has become very long is copied by one thread, while a transaction goes on', async (t) => {
     await using opened = await open();
     const { db, reader, size, wal, write, writeUntil, readsMustYield } = opened;
-    {
-      using _early = reader();
-      writeUntil(5 * WAL_LIMIT);
+    const threads: Worker[] = [];
+    const keep = (thread: Worker) => threads.push(thread);
+    process.on('worker', keep);
+    t.after(() => process.off('worker', keep));
+    const listeners: unknown[] = [];
+    for (const round of [1, 2]) {
+      {
+        using _early = reader();
+        if (round === 1) {
+          // The thread is asked while the reader is there, and more comes before its answer is read.
+          write('x'.repeat(4.5 * WAL_LIMIT));
+          block(100);
+          write();
+          block(500);
+        }
+        writeUntil(5 * WAL_LIMIT);
+      }
+      // The connection itself could not checkpoint now.
+      db.exec('BEGIN IMMEDIATE');
+      await waitFor('the copy', () => size() > 4.5 * round * WAL_LIMIT);
+      db.exec('COMMIT');
+      await waitFor('the moment without readers', () => !readsMustYield());
+      write('the next commit');
+      assert.equal(wal(), WAL_LIMIT);
+      listeners.push(['message', 'error', 'exit'].map((name) => threads[0]?.listenerCount(name)));
     }
-    // The connection itself could not checkpoint now.
-    db.exec('BEGIN IMMEDIATE');
-    await waitFor('the copy', () => size() > 4.5 * WAL_LIMIT);
-    db.exec('COMMIT');
-    await waitFor('the moment without readers', () => !readsMustYield());
-    write('the next commit');
-    assert.equal(wal(), WAL_LIMIT);
+    assert.equal(threads.length, 1);
+    assert.deepEqual(listeners[1], listeners[0]);
   });
 
   /** The longest WAL under a steady load of writes, and of reads in long ticks, in bytes. */

@@ -73,15 +73,20 @@ export class Checkpointer implements AsyncDisposable {
   readonly #options: Required<CheckpointerOptions>;
   readonly #file: string;
   readonly #restart: StatementSync;
-  readonly #patient: StatementSync;
-  readonly #usual: StatementSync;
+  /** Sets how long statements wait for locks, in milliseconds. */
+  readonly #wait: (time: number) => void;
+  readonly #usualWait: number;
   /** Set while the WAL is too long. */
   #timer: NodeJS.Timeout | undefined;
   #delay = RETRY;
+  /** When the timer ends, by `performance.now()`: under a steady load of commits the event loop comes to it late. */
+  #due = 0;
   /** The part of a too long WAL that is already in the database, in bytes. */
   #copied = 0;
   #held: Held | undefined;
-  #thread: Promise<void> | undefined;
+  /** Resolves once the thread has copied what it was asked to. */
+  #copying: Promise<void> | undefined;
+  readonly #thread = new CheckpointThread();
 
   /** `db` is a connection to a file, from `openWriteConnection`. */
   constructor(db: DatabaseSync, options: CheckpointerOptions) {
@@ -89,65 +94,61 @@ export class Checkpointer implements AsyncDisposable {
     this.#file = db.location() ?? '';
     // Unlike PASSIVE, RESTART waits for readers.
     this.#restart = db.prepare('PRAGMA wal_checkpoint(RESTART)');
-    const timeout = Number(db.prepare('PRAGMA busy_timeout').get()?.timeout);
-    this.#patient = db.prepare(`PRAGMA busy_timeout = ${PATIENCE}`);
-    this.#usual = db.prepare(`PRAGMA busy_timeout = ${timeout}`);
+    this.#usualWait = Number(db.prepare('PRAGMA busy_timeout').get()?.timeout);
+    // Not a prepared statement: SQLite sets it when it compiles the text, and not in the first run.
+    this.#wait = (time) => db.exec(`PRAGMA busy_timeout = ${time}`);
   }
 
   /**
-   * Called after each commit; if the WAL has become too long, schedules a checkpoint between later commits.
+   * Called after each commit; if the WAL has become too long, checkpoints between this commit and a later one.
    */
   maintain(): void {
-    if (this.#timer === undefined && this.#options.walBytes() > WAL_LIMIT) this.#tryLater();
+    if (this.#timer === undefined) {
+      if (this.#options.walBytes() > WAL_LIMIT) this.#tryLater();
+    } else if (this.#copying === undefined && performance.now() >= this.#due) this.#try();
   }
 
   /** Checkpoints the WAL immediately. */
   checkpoint(): void {
     try {
-      this.#patient.get();
+      this.#wait(PATIENCE);
       const isComplete = this.#note(this.#restart.get() as unknown as Outcome);
       if (isComplete) this.#settle();
       else this.#tryLater();
     } catch (error) {
       this.#noteFailure(error);
     } finally {
-      this.#usual.get();
+      this.#wait(this.#usualWait);
     }
   }
 
-  /** Waits for the thread. */
+  /** Waits for the thread, and ends it. */
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#thread;
+    await this.#copying;
+    await this.#thread[Symbol.asyncDispose]();
     this.#settle();
   }
 
   readonly #try = (): void => {
     const bytes = this.#options.walBytes();
+    const left = bytes - this.#copied;
     if (bytes <= WAL_LIMIT) this.#settle();
-    else if (bytes - this.#copied <= LONG) this.checkpoint();
-    else this.#thread ??= this.#runThread();
+    else if (left <= LONG) this.checkpoint();
+    else this.#copying ??= this.#copy(left);
   };
 
-  async #runThread(): Promise<void> {
-    // `.ts` when run from source, `.js` in the built package.
-    const script = `src/sql/sqlite-writer/checkpoint-thread${extname(import.meta.url)}`;
-    const worker = new Worker(new URL(script, PACKAGE_ROOT), {
-      name: 'checkpoint',
-      workerData: { file: this.#file },
-      env: threadEnvironment(),
-    });
-    let result: ThreadResult = { message: 'the thread ended without a result' };
-    worker.on('message', (message: ThreadResult) => {
-      result = message;
-    });
-    worker.on('error', ({ message }) => {
-      result = { message };
-    });
-    await new Promise((resolve) => worker.on('exit', resolve));
-    this.#thread = undefined;
+  /** Lets the thread copy the rest, `left` bytes when it is asked. */
+  async #copy(left: number): Promise<void> {
+    const result = await this.#thread.checkpoint(this.#file);
+    this.#copying = undefined;
     if ('message' in result) return this.#noteFailure(result);
+    const before = this.#copied;
     this.#note(result);
-    this.#tryLater();
+    if (this.#copied <= before) this.#tryLater();
+    // Usually fewer commits came meanwhile; more would come during a delay.
+    else if (this.#options.walBytes() - this.#copied < left) this.#try();
+    // Commits wait: the WAL would grow without a bound.
+    else this.checkpoint();
   }
 
   /**
@@ -181,6 +182,7 @@ export class Checkpointer implements AsyncDisposable {
     const delay = this.#delay;
     this.#delay = Math.min(2 * delay, MAX_RETRY);
     clearTimeout(this.#timer);
+    this.#due = performance.now() + delay;
     this.#timer = setTimeout(this.#try, delay);
     // A reader that stays this long is not in this process.
     Atomics.store(this.#options.waits, 0, delay < MAX_RETRY ? 1 : 0);
@@ -193,6 +195,54 @@ export class Checkpointer implements AsyncDisposable {
     this.#copied = 0;
     this.#held = undefined;
     Atomics.store(this.#options.waits, 0, 0);
+  }
+}
+
+/** How long the thread waits for another checkpoint, in milliseconds: to start one takes longer than most checkpoints. */
+const IDLE = 10_000;
+
+/** The thread that checkpoints while commits continue. It starts with the first checkpoint and ends when it is idle. */
+class CheckpointThread implements AsyncDisposable {
+  #worker: Worker | undefined;
+  #answer: (result: ThreadResult) => void = () => {};
+  #idle: NodeJS.Timeout | undefined;
+
+  /** Checkpoints a file; one at a time. */
+  async checkpoint(file: string): Promise<ThreadResult> {
+    clearTimeout(this.#idle);
+    const { promise, resolve } = Promise.withResolvers<ThreadResult>();
+    this.#answer = resolve;
+    this.#worker ??= this.#start();
+    this.#worker.postMessage(file);
+    const result = await promise;
+    this.#idle = setTimeout(() => void this[Symbol.asyncDispose](), IDLE).unref();
+    return result;
+  }
+
+  #start(): Worker {
+    // `.ts` when run from source, `.js` in the built package.
+    const script = `src/sql/sqlite-writer/checkpoint-thread${extname(import.meta.url)}`;
+    const worker = new Worker(new URL(script, PACKAGE_ROOT), {
+      name: 'checkpoint',
+      env: threadEnvironment(),
+    });
+    worker.on('message', (result: ThreadResult) => this.#answer(result));
+    worker.on('error', ({ message }) => this.#answer({ message }));
+    worker.on('exit', () => {
+      // Another one may have started since this one was ended while idle.
+      if (this.#worker !== worker) return;
+      this.#worker = undefined;
+      this.#answer({ message: 'the thread ended without a result' });
+    });
+    return worker;
+  }
+
+  /** Ends the thread, which must be idle: it has no open connection then. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    clearTimeout(this.#idle);
+    const worker = this.#worker;
+    this.#worker = undefined;
+    await worker?.terminate();
   }
 }
 

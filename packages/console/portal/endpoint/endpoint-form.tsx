@@ -1,4 +1,4 @@
-import { type ReactNode, useId, useRef, useState } from 'react';
+import { type ReactNode, useEffect, useId, useRef, useState } from 'react';
 import { ApiError, act } from '../../data/api.ts';
 import { goTo, linkTo, type Route } from '../../data/route.ts';
 import { useData } from '../../data/use-data.ts';
@@ -93,11 +93,15 @@ function EndpointForm({
   const form = useRef<HTMLFormElement | null>(null);
   const change = (part: Partial<Draft>) => setDraft((now) => ({ ...now, ...part }));
 
+  // The first field with a fault gets the focus, once it is marked: a frame may come before React has drawn.
+  useEffect(() => {
+    if (Object.keys(faults).length === 0) return;
+    form.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus();
+  }, [faults]);
+
   function tell(found: Readonly<Record<string, readonly string[]>>, other: string): void {
     setFaults(found);
     setProblem(other);
-    // After the faults are drawn.
-    requestAnimationFrame(() => form.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus());
   }
 
   async function submitted(): Promise<void> {

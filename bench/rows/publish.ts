@@ -2,7 +2,7 @@ import type { HttpRequest } from '../load/load.ts';
 import { costFindings, costOf, costTable, inTurn, type Rounds, type SendingRound } from '../measure/cost.ts';
 import type { Row } from '../row.ts';
 import { eventBody, PUBLISHES, type SendingServer, startSenders } from '../servers/sending.ts';
-import type { Workbench } from '../workbench.ts';
+import { Workbench } from '../workbench.ts';
 
 const TENANTS = 100;
 /** Events of a request with many. */
@@ -45,20 +45,11 @@ export const publish: Row = {
   title: 'Webhooks out: events published',
   about:
     `POST \`/events\` with a token, events of ${BODIES[0]?.length} bytes of ${TENANTS} tenants with one endpoint each; one event a request on 64 connections, and ${MANY} as NDJSON on 8. ` +
-    'The services store and do not send. The peers are a `node:http` service on PostgreSQL whose transaction stores the events and a job of pg-boss or graphile-worker for each endpoint that a table names. ' +
+    'The services store and do not send; each kind begins with empty tables. The peers are a `node:http` service on PostgreSQL whose transaction stores the events and a job of pg-boss or graphile-worker for each endpoint that a table names. ' +
     'Portico on SQLite is compared with the same peers. Per CPU second counts the service and its PostgreSQL server.',
   async run(bench) {
-    const tenants = [{ name: 't', count: TENANTS, endpoints: 1 }];
-    const origin = 'http://127.0.0.1:9';
-    const servers = await startSenders(bench, { origin }, tenants, { sends: false });
     const measured: (readonly [Kind, Rounds<SendingRound>])[] = [];
-    for (const kind of KINDS) {
-      for (const server of servers) await load(bench, server, kind, bench.pace.warmUp);
-      const rounds = await inTurn(bench, servers, kind.title, bench.pace.rounds, (server) =>
-        load(bench, server, kind, bench.pace.seconds),
-      );
-      measured.push([kind, rounds]);
-    }
+    for (const kind of KINDS) measured.push([kind, await measure(bench, kind)]);
     return {
       tables: measured.map(([{ title }, rounds]) => costTable(title, ['event', 'events'], rounds)),
       findings: measured.flatMap(([{ title }, rounds]) => costFindings(title, rounds)),
@@ -76,6 +67,17 @@ export const publish: Row = {
     };
   },
 };
+
+async function measure(bench: Workbench, kind: Kind): Promise<Rounds<SendingRound>> {
+  // Ends its servers, so that each kind begins with empty tables, however many events a service stored of the other.
+  await using own = new Workbench({ ...bench, tool: bench.loadTool });
+  const tenants = [{ name: 't', count: TENANTS, endpoints: 1 }];
+  const servers = await startSenders(own, { origin: 'http://127.0.0.1:9' }, tenants, { sends: false });
+  for (const server of servers) await load(own, server, kind, bench.pace.warmUp);
+  return await inTurn(own, servers, kind.title, bench.pace.rounds, (server) =>
+    load(own, server, kind, bench.pace.seconds),
+  );
+}
 
 async function load(
   bench: Workbench,

@@ -13,18 +13,23 @@ export interface HandOver {
   readonly lease: number;
 }
 
-/** The result of an append with a handover. */
+/** The result of an append that may have a handover. */
 export interface AppendedAndClaimed {
   readonly appended: Appended;
   /** The jobs leased to the owner; the store may leave some to a later claim, and a duplicate has none. */
   readonly jobs: readonly ClaimedJob[];
 }
 
+/** How the only delivery of an `appendAll` was stored. Throws its error. */
+export function appendedOnly([result]: readonly (AppendedAndClaimed | Error)[]): Appended {
+  if (result === undefined || result instanceof Error) throw result;
+  return result.appended;
+}
+
 /** The end of a successful attempt. */
 interface Success {
   readonly job: ClaimedJob;
-  /** In milliseconds. */
-  readonly duration: number;
+  readonly trace: AttemptTrace | undefined;
 }
 
 /** How an attempt ended. Without a trace, no attempt was made. */
@@ -38,6 +43,13 @@ export type Outcome = { readonly trace?: AttemptTrace } & (
   /** Released because its process ends unexpectedly: counts as a crash instead of an attempt. */
   | { readonly kind: 'crashed' }
 );
+
+/** How many jobs to claim of a target. */
+export interface TargetClaim {
+  readonly target: string;
+  /** Maximum number of jobs. */
+  readonly limit: number;
+}
 
 /** Options of a claim. */
 interface ClaimOptions {
@@ -90,8 +102,15 @@ export interface Backlog {
 export interface Inbox {
   /** Stores a delivery and its jobs; resolves only once they are durable. */
   append(delivery: NewDelivery): Promise<Appended>;
-  /** Stores a delivery as `append` does, with some jobs already leased, which saves a claim and a read. */
-  appendAndClaim(delivery: NewDelivery, handOver: HandOver): Promise<AppendedAndClaimed>;
+  /**
+   * Stores deliveries as `append` does, each of which succeeds or fails alone. Resolves once all have ended, to the
+   * result of each or its error, such as TenantChangedError. Jobs of the handover of a delivery are stored as leased,
+   * which saves a claim and a read.
+   */
+  appendAll(
+    deliveries: readonly NewDelivery[],
+    handOvers?: readonly (HandOver | undefined)[],
+  ): Promise<readonly (AppendedAndClaimed | Error)[]>;
   /** The id of the delivery stored with this source and dedup key; undefined if none is known. */
   idOf(source: string, dedupKey: string): MaybePromise<string | undefined>;
   /** The targets, out of `targets`, that have a due job. */
@@ -124,14 +143,22 @@ export interface Inbox {
     lease: number,
     options?: ClaimOptions,
   ): Promise<readonly ClaimedJob[]>;
-  /** How many claims may run at the same time without holding up other writes. Default: any number. */
-  readonly claimsAtOnce?: number;
+  /**
+   * Claims jobs of several targets, each as `claim` does with `maxBytes` for each target. Resolves to the jobs of each, or
+   * its error. Absent if the store combines claims itself.
+   */
+  claimEach?(
+    targets: readonly TargetClaim[],
+    owner: string,
+    lease: number,
+    options?: Omit<ClaimOptions, 'quarantined'>,
+  ): Promise<readonly (readonly ClaimedJob[] | Error)[]>;
   /** Extends the leases that `owner` holds on these jobs to `lease` from now. */
   renew(owner: string, jobs: readonly number[], lease: number, now?: number): Promise<Renewal>;
   /** Records how an attempt ended and adds it to the job's history; false, and nothing, without the lease. */
   settle(job: ClaimedJob, owner: string, outcome: Outcome, now?: number): Promise<boolean>;
   /**
-   * Records several successes without answers in one go, each as `settle` does. Resolves to whether each was
+   * Records several successes in one go, each as `settle` does. Resolves to whether each was
    * recorded; rejects, with nothing recorded, if one of them fails. Absent if the store batches outcomes
    * itself.
    */

@@ -100,8 +100,8 @@ export interface Work {
    * body. Resolves once the delivery is durable or recognised as a duplicate.
    */
   store(facts: DeliveryFacts & Omit<NewDelivery, 'jobs'>, body: unknown): Promise<Appended>;
-  /** Stores a delivery whose jobs are decided. Rejects with TenantChangedError too. */
-  append(delivery: NewDelivery): Promise<Appended>;
+  /** Stores deliveries whose jobs are decided, as `Inbox.appendAll` does. */
+  appendAll(deliveries: readonly NewDelivery[]): ReturnType<Inbox['appendAll']>;
   /** Starts the background work. Resolves once it will miss no later change of a user. */
   start(): Promise<void>;
   /** The number of running attempts by target: `handler:<event>`, `forward:<name>`. */
@@ -160,16 +160,22 @@ export function createWork(options: WorkOptions): Work {
     onError: events.storeFailed,
   });
 
-  const append = (delivery: NewDelivery) =>
-    dispatcher.append(delivery).then((appended) => {
-      onAppended(delivery, appended);
-      return appended;
-    });
-
   const posters = building.move();
   return {
-    store: (facts, body) => append({ ...facts, jobs: plan(facts, body) }),
-    append,
+    async store(facts, body) {
+      const delivery = { ...facts, jobs: plan(facts, body) };
+      const appended = await dispatcher.append(delivery);
+      onAppended(delivery, appended);
+      return appended;
+    },
+    async appendAll(deliveries) {
+      const results = await dispatcher.appendAll(deliveries);
+      for (const [i, delivery] of deliveries.entries()) {
+        const result = results[i];
+        if (result !== undefined && !(result instanceof Error)) onAppended(delivery, result.appended);
+      }
+      return results;
+    },
     start() {
       dispatcher.start();
       heartbeat.start();

@@ -12,6 +12,7 @@ import type { FastifyInstance } from 'fastify';
 import { refuseCrossSite } from '../access/cors.ts';
 import { type Guards, guarded } from '../access/guarded.ts';
 import { isRecord } from '../core/json.ts';
+import { isThenable } from '../core/scheduler.ts';
 import { traceOfHeaders } from '../core/trace.ts';
 import { parseIsoTime } from '../inbox/delivery.ts';
 import type { SendingApi } from '../sending/api.ts';
@@ -84,7 +85,9 @@ async function publish(sending: Sending, ctx: RequestContext): Promise<Reply> {
   const event = readEvent(parseJsonBody(ctx.body), ctx, '#', faults);
   if (event === undefined) throw invalidEvent(faults);
   const given = withDigest({ ...event, key: header ?? event.key });
-  const { isRepeat, ...published } = await explained('#', () => sending.publish(given));
+  const { isRepeat, ...published } = await sending.publish(given).catch((error: unknown) => {
+    throw refusalOf(error, '#');
+  });
   return json(JSON.stringify(published), isRepeat ? 200 : 202);
 }
 
@@ -114,27 +117,27 @@ async function publishAll(sending: Sending, ctx: RequestContext): Promise<Reply>
   for (const { at, event } of events) {
     const { tenant, type, data, key, digest } = withDigest(event);
     given.push({ ...event, digest });
-    await explained(at, async () => {
-      await sending.types.check(type, data);
+    try {
+      const checking = sending.types.check(type, data);
+      if (isThenable(checking)) await checking;
       const name = `${tenant} ${key}`;
-      if (key !== null && keyed.has(name) && keyed.get(name) !== digest) throw new EventKeyReusedError();
-      keyed.set(name, digest);
-    });
+      if (key !== null && (keyed.get(name) ?? digest) !== digest) throw new EventKeyReusedError();
+      if (key !== null) keyed.set(name, digest);
+    } catch (error) {
+      throw refusalOf(error, at);
+    }
     if (performance.now() < turnEnds) continue;
     await nextTick();
     turnEnds = performance.now() + TURN;
   }
-  const all = await Promise.allSettled(given.map((event) => sending.publishUnchecked(event)));
   const refused: Fault[] = [];
-  const published = all.flatMap((each, i): object[] => {
-    if (each.status === 'fulfilled') {
-      const { isRepeat: _, ...event } = each.value;
-      return [event];
-    }
-    if (!(each.reason instanceof EventKeyReusedError)) throw each.reason;
-    refused.push({ pointer: `${events[i]?.at}/key`, detail: each.reason.message });
-    return [];
-  });
+  const published: object[] = [];
+  for (const [i, each] of (await sending.publishAll(given)).entries()) {
+    if (each instanceof EventKeyReusedError)
+      refused.push({ pointer: `${events[i]?.at}/key`, detail: each.message });
+    else if (each instanceof Error) throw each;
+    else published.push({ id: each.id, endpoints: each.endpoints });
+  }
   if (refused.length > 0)
     throw keyReused('Some keys were used before with other events; the other lines are stored', refused);
   return json(JSON.stringify({ events: published }), 202);
@@ -150,15 +153,7 @@ function withDigest(event: NewEvent): NewEvent {
   return event.key === null ? event : { ...event, digest: requestDigest(event) };
 }
 
-/** Does something with the event at `at`; its refusal names the place. */
-async function explained<T>(at: string, work: () => Promise<T>): Promise<T> {
-  try {
-    return await work();
-  } catch (error) {
-    throw refusalOf(error, at);
-  }
-}
-
+/** The refusal of the event at `at` that an error stands for; other errors stay. */
 function refusalOf(error: unknown, at: string): unknown {
   if (error instanceof EventKeyReusedError) {
     const message = 'The Idempotency-Key was used before with another event';
@@ -195,9 +190,9 @@ function readEvent(given: unknown, ctx: RequestContext, at: string, faults: Faul
     fault('/tenant', 'must be the name of a tenant: at most 64 letters, digits, "_", "-" and "."');
   if (typeof type !== 'string' || type.length > MAX_TYPE || !EVENT_TYPE.test(type))
     fault('/type', 'must be an event type such as "invoice.paid"');
-  if (data === undefined) fault('/data', 'is missing');
-  else if (Buffer.byteLength(JSON.stringify(data)) > MAX_DATA)
-    fault('/data', `has more than ${MAX_DATA} bytes`);
+  const json = JSON.stringify(data) as string | undefined;
+  if (json === undefined) fault('/data', 'is missing');
+  else if (Buffer.byteLength(json) > MAX_DATA) fault('/data', `has more than ${MAX_DATA} bytes`);
   const isChannels =
     Array.isArray(channels) &&
     channels.length <= 20 &&
@@ -213,6 +208,7 @@ function readEvent(given: unknown, ctx: RequestContext, at: string, faults: Faul
     tenant: String(tenant),
     type: String(type),
     data,
+    json,
     channels: channels as readonly string[] | undefined,
     runAt: time,
     key: typeof key === 'string' ? keyOfCaller(ctx.caller, key) : null,

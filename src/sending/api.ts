@@ -25,7 +25,7 @@ import {
 } from './endpoints.ts';
 import { readEventType, SchemaError } from './event-types.ts';
 import { endpointOfTarget, endpointTargetName } from './lanes.ts';
-import { subscriptionOf } from './publisher.ts';
+import { Subscription } from './publisher.ts';
 import type { Sending } from './sending.ts';
 import {
   type EndpointSettings,
@@ -320,7 +320,7 @@ export class SendingApi {
     const endpoint = await this.#endpoint(params);
     requireEnabled(endpoint);
     const event = await this.#event(params);
-    const orderKey = subscriptionOf(endpoint).orderKey(bodyOf(event));
+    const orderKey = new Subscription(endpoint).orderKey(bodyOf(event));
     if (!(await this.#sending.log.resend(this.#target(endpoint), event, orderKey)))
       throw problem(409, 'NOTHING_TO_RESEND', 'The event is about to be sent to this endpoint anyway');
     return reply({ event: event.id, endpoint: endpoint.id }, 202);
@@ -346,7 +346,7 @@ export class SendingApi {
     const endpoint = await this.#endpoint(params);
     requireEnabled(endpoint);
     const { tenant } = endpoint;
-    const subscription = subscriptionOf(
+    const subscription = new Subscription(
       types === undefined
         ? endpoint
         : { ...endpoint, settings: { ...endpoint.settings, types: types as string[] } },

@@ -12,9 +12,9 @@ interface Entry<T> {
 /** So old an entry may be, in milliseconds: other processes may have changed the endpoint since. */
 const FRESH = 500;
 /** Size of the entries that are kept, in bytes. */
-const MAX_BYTES = 32 * 1024 * 1024;
+const MAX_BYTES = 64 * 1024 * 1024;
 /** Estimated size of an entry besides its settings, in bytes. */
-const OVERHEAD = 3_000;
+const OVERHEAD = 2_500;
 
 /**
  * The endpoints that attempts need, at most half a second old. Those asked for in one turn of the event loop are read
@@ -73,7 +73,9 @@ export class EndpointBook<T> {
     const known = this.#entries.get(id);
     if (endpoint !== undefined && known?.endpoint.updatedAt === endpoint.updatedAt) {
       known.readAt = readAt;
-      known.endpoint = endpoint;
+      // That the endpoint fails, or works again, does not change its version. Otherwise the object stays: each one that
+      // is replaced after it has become old is work for the garbage collector.
+      if (known.endpoint.failingSince !== endpoint.failingSince) known.endpoint = endpoint;
       return known;
     }
     this.#entries.delete(id);

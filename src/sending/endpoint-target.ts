@@ -15,6 +15,9 @@ import type { Disabled, SendingStore, StoredEndpoint } from './store.ts';
 /** The name of the target that all endpoints share. */
 const ENDPOINTS_TARGET = 'endpoints';
 
+/** How events are signed, by Standard Webhooks. */
+const SCHEME = standard({ headerPrefix: 'webhook', tolerance: 0 });
+
 /** How events are sent. Times are in milliseconds. */
 export interface SendingLimits {
   /** Attempts before an event is given up for an endpoint. */
@@ -162,7 +165,6 @@ function senderOf(
 ): Target {
   const { url, headers, transform: name, rate } = settings;
   const transform = name === undefined ? undefined : transforms.get(name);
-  const scheme = standard({ headerPrefix: 'webhook', tolerance: 0 });
   let signer: { readonly sign: Signer; readonly until: number } | undefined;
   const sign: Signer = (request) => {
     const now = Date.now();
@@ -170,7 +172,7 @@ function senderOf(
     if (signer === undefined || signer.until <= now) {
       const valid = validSecrets(secrets, now);
       const until = Math.min(...valid.map((each) => each.until ?? Number.POSITIVE_INFINITY));
-      signer = { sign: scheme.signer(valid.map(({ secret }) => secret)), until };
+      signer = { sign: SCHEME.signer(valid.map(({ secret }) => secret)), until };
     }
     return signer.sign(request);
   };

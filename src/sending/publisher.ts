@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { StoreUnavailableError } from '../core/errors.ts';
 import { GenerationalCache } from '../core/generational-cache.ts';
-import { isRecord, parsePointer, valueAt } from '../core/json.ts';
+import { isRecord, type JsonPointer, parsePointer, valueAt } from '../core/json.ts';
 import { isThenable, type MaybePromise, TimeSlice } from '../core/scheduler.ts';
 import {
   DeliveryIds,
@@ -11,7 +11,7 @@ import {
   TENANT_SOURCE,
   TenantChangedError,
 } from '../inbox/delivery.ts';
-import type { Appended, Inbox } from '../inbox/inbox.ts';
+import type { Inbox } from '../inbox/inbox.ts';
 import type { RelationEvent } from '../relations/events.ts';
 import type { Relations } from '../relations/rows/conditions.ts';
 import type { RowStores } from '../relations/rows/rows.ts';
@@ -28,6 +28,8 @@ export interface NewEvent {
   readonly tenant: string;
   readonly type: string;
   readonly data: unknown;
+  /** The data as JSON, if the caller has it. */
+  readonly json?: string | undefined;
   readonly channels?: readonly string[] | undefined;
   /** Its id. Default: a new one. */
   readonly id?: string | undefined;
@@ -57,12 +59,22 @@ export interface Published {
 interface PublisherOptions {
   readonly inbox: Pick<Inbox, 'idOf'>;
   readonly subscriptions: Subscriptions;
-  /** Stores an event with its jobs. Rejects with TenantChangedError. */
-  append(delivery: NewDelivery): Promise<Appended>;
+  /** Stores events with their jobs, as `Inbox.appendAll` does. */
+  append(deliveries: readonly NewDelivery[]): ReturnType<Inbox['appendAll']>;
 }
 
 /** How often a publication looks at the endpoints again because they have changed meanwhile. */
 const MAX_LOOKS = 10;
+
+/** An event of which the jobs are not decided yet. */
+interface Draft {
+  /** Its place among the events of the publication. */
+  readonly at: number;
+  readonly event: NewEvent;
+  /** What its endpoints get. */
+  readonly body: object;
+  readonly facts: Omit<NewDelivery, 'jobs' | 'tenant'>;
+}
 
 /** Stores events together with a job for each endpoint that is subscribed at that moment. */
 export class Publisher {
@@ -73,59 +85,104 @@ export class Publisher {
     this.#options = options;
   }
 
-  /** Resolves once the event is durable. Rejects with EventKeyReusedError, and as the store does. */
-  async publish(event: NewEvent): Promise<Published> {
-    const { inbox, subscriptions, append } = this.#options;
+  /**
+   * Publishes events, each of which is stored or refused alone. Resolves once all are durable or refused, to each one's
+   * result: an error is an EventKeyReusedError or one of the store. Rejects as the store does.
+   */
+  async publishAll(events: readonly NewEvent[]): Promise<readonly (Published | Error)[]> {
+    const { subscriptions, append } = this.#options;
+    const results = new Array<Published | Error>(events.length);
+    const repeated: Draft[] = [];
     const receivedAt = Date.now();
-    const { tenant, type, data, channels, runAt, key, digest, only, trace = null } = event;
-    const body = {
+    const timestamp = new Date(receivedAt).toISOString();
+    let drafts = events.map((event, at) => this.#draft(event, at, { receivedAt, timestamp }));
+    for (let looks = 1; drafts.length > 0; looks++) {
+      const known = drafts.map(({ event: { tenant } }) =>
+        looks === 1 ? subscriptions.of(tenant) : subscriptions.load(tenant),
+      );
+      // Most often all are in memory.
+      const loaded = known.some(isThenable) ? await Promise.all(known) : (known as TenantSubscriptions[]);
+      const deliveries = drafts.map((draft, i) => deliveryOf(draft, loaded[i] as TenantSubscriptions));
+      const appended = await append(deliveries);
+      const changed: Draft[] = [];
+      for (const [i, draft] of drafts.entries()) {
+        const { id, dedupKey } = draft.facts;
+        const result = appended[i];
+        if (result instanceof TenantChangedError) changed.push(draft);
+        else if (result === undefined || result instanceof Error)
+          results[draft.at] = result ?? new StoreUnavailableError('The event has no result');
+        else if (result.appended === 'stored' || dedupKey === null)
+          results[draft.at] = { id, isRepeat: false, endpoints: deliveries[i]?.jobs.length ?? 0 };
+        else repeated.push(draft);
+      }
+      drafts = changed;
+      if (looks < MAX_LOOKS) continue;
+      for (const { at } of drafts.splice(0))
+        results[at] = new StoreUnavailableError('The endpoints of the tenant keep changing');
+    }
+    const found = repeated.map(async (draft) => {
+      results[draft.at] = await this.#repeat(draft);
+    });
+    await Promise.all(found);
+    return results;
+  }
+
+  #draft(
+    event: NewEvent,
+    at: number,
+    { receivedAt, timestamp }: { readonly receivedAt: number; readonly timestamp: string },
+  ): Draft {
+    const { tenant, type, data, json, channels, key, digest, only, trace = null } = event;
+    const head = {
       type,
-      timestamp: new Date(receivedAt).toISOString(),
+      timestamp,
       ...(channels !== undefined && { channels }),
       // A replay to another endpoint leaves it out.
       ...(only !== undefined && { test: true }),
-      data,
     };
+    const body = { ...head, data };
     const facts = {
       id: event.id ?? withDigest(this.#ids.next(receivedAt), digest),
       source: `${TENANT_SOURCE}${tenant}`,
       event: type,
       dataPointer: '/data',
       contentType: 'application/json',
-      body: Buffer.from(JSON.stringify(body)),
+      body: Buffer.from(
+        json === undefined ? JSON.stringify(body) : `${JSON.stringify(head).slice(0, -1)},"data":${json}}`,
+      ),
       receivedAt,
       dedupKey: key,
       trace,
     };
-    const known = subscriptions.of(tenant);
-    let { version, all } = isThenable(known) ? await known : known;
-    for (let looks = 1; ; looks++) {
-      const jobs = all.flatMap((subscription): NewJob[] => {
-        const { id } = subscription.endpoint;
-        const isWanted = only === undefined ? subscription.wants({ type, channels, data }) : id === only;
-        if (!isWanted) return [];
-        const target = endpointTargetName(tenant, id);
-        const isLater = runAt !== undefined && runAt > receivedAt;
-        return [
-          { target, orderKey: subscription.orderKey(body) ?? event.order ?? null, ...(isLater && { runAt }) },
-        ];
-      });
-      try {
-        const appended = await append({ ...facts, jobs, tenant: { name: tenant, version, digest } });
-        if (appended === 'stored' || key === null)
-          return { id: facts.id, isRepeat: false, endpoints: jobs.length };
-        const id = await inbox.idOf(facts.source, key);
-        if (id !== undefined && id !== withDigest(id, digest)) throw new EventKeyReusedError();
-        // Removed by retention in this moment, and its key with it: the event was published long ago.
-        return { id: id ?? facts.id, isRepeat: true };
-      } catch (error) {
-        if (!(error instanceof TenantChangedError)) throw error;
-        if (looks === MAX_LOOKS)
-          throw new StoreUnavailableError('The endpoints of the tenant keep changing', { cause: error });
-        ({ version, all } = await subscriptions.load(tenant));
-      }
-    }
+    return { at, event, body, facts };
   }
+
+  /** The event that an earlier request with the same key has published. */
+  async #repeat({ event: { digest }, facts }: Draft): Promise<Published | Error> {
+    const { id: newId, source, dedupKey } = facts;
+    const id = await this.#options.inbox.idOf(source, dedupKey ?? '');
+    if (id !== undefined && id !== withDigest(id, digest)) return new EventKeyReusedError();
+    // Removed by retention in this moment, and its key with it: the event was published long ago.
+    return { id: id ?? newId, isRepeat: true };
+  }
+}
+
+/** An event with a job for each endpoint of the tenant that wants it. */
+function deliveryOf({ event, body, facts }: Draft, { version, all }: TenantSubscriptions): NewDelivery {
+  const { tenant, type, channels, data, only, order = null, runAt, digest } = event;
+  const isLater = runAt !== undefined && runAt > facts.receivedAt;
+  const jobs: NewJob[] = [];
+  for (const subscription of all) {
+    const isWanted =
+      only === undefined ? subscription.wants({ type, channels, data }) : subscription.id === only;
+    if (!isWanted) continue;
+    jobs.push({
+      target: subscription.target,
+      orderKey: subscription.orderKey(body) ?? order,
+      ...(isLater && { runAt }),
+    });
+  }
+  return { ...facts, jobs, tenant: { name: tenant, version, digest } };
 }
 
 /** An idempotency key came with another event than before. */
@@ -169,37 +226,45 @@ interface SeenEvent {
   readonly data: unknown;
 }
 
-/** An endpoint with its compiled subscription. */
-export interface Subscription {
-  readonly endpoint: StoredEndpoint;
-  /** Whether it gets events of a type, at least some. */
-  takes(type: string): boolean;
-  /** Whether it gets an event; never throws. */
-  wants(event: SeenEvent): boolean;
-  /** The order key of an event by its body; null for none. */
-  orderKey(body: unknown): string | null;
-}
+/** The compiled subscription of an endpoint. A process keeps thousands, so it has nothing else of the endpoint. */
+export class Subscription {
+  /** The id of the endpoint. */
+  readonly id: string;
+  /** The name of its target. */
+  readonly target: string;
+  readonly #types: readonly string[] | undefined;
+  readonly #channels: readonly string[] | undefined;
+  readonly #test: ((data: unknown) => boolean) | undefined;
+  readonly #order: JsonPointer | undefined;
 
-/** Compiles the subscription of an endpoint. */
-export function subscriptionOf(endpoint: StoredEndpoint): Subscription {
-  const { types, channels, filter, order } = endpoint.settings;
-  const test = filter === undefined ? undefined : compileFilter(filter);
-  const pointer = order === undefined ? undefined : parsePointer(order);
-  const takes = (type: string) => types?.some((pattern) => matchesType(pattern, type)) ?? true;
-  return {
-    endpoint,
-    takes,
-    wants(event) {
-      if (!takes(event.type)) return false;
-      if (channels !== undefined && !event.channels?.some((channel) => channels.includes(channel)))
-        return false;
-      return test === undefined || test(event.data);
-    },
-    orderKey(body) {
-      const value = pointer === undefined ? undefined : valueAt(body, pointer);
-      return value === undefined || value === null ? null : JSON.stringify(value);
-    },
-  };
+  constructor({ id, tenant, settings }: Pick<StoredEndpoint, 'id' | 'tenant' | 'settings'>) {
+    const { types, channels, filter, order } = settings;
+    this.id = id;
+    this.target = endpointTargetName(tenant, id);
+    this.#types = types;
+    this.#channels = channels;
+    this.#test = filter === undefined ? undefined : compileFilter(filter);
+    this.#order = order === undefined ? undefined : parsePointer(order);
+  }
+
+  /** Whether the endpoint gets events of a type, at least some. */
+  takes(type: string): boolean {
+    return this.#types?.some((pattern) => matchesType(pattern, type)) ?? true;
+  }
+
+  /** Whether the endpoint gets an event; never throws. */
+  wants({ type, channels, data }: SeenEvent): boolean {
+    if (!this.takes(type)) return false;
+    const own = this.#channels;
+    if (own !== undefined && !channels?.some((channel) => own.includes(channel))) return false;
+    return this.#test === undefined || this.#test(data);
+  }
+
+  /** The order key of an event by its body; null for none. */
+  orderKey(body: unknown): string | null {
+    const value = this.#order === undefined ? undefined : valueAt(body, this.#order);
+    return value === undefined || value === null ? null : JSON.stringify(value);
+  }
 }
 
 /** The endpoints of a tenant, as of one version. */
@@ -211,7 +276,7 @@ interface TenantSubscriptions {
 /** Size of the subscriptions that a process keeps, in bytes. */
 const MAX_BYTES = 16 * 1024 * 1024;
 /** Estimated size of a compiled subscription besides its settings, in bytes. */
-const OVERHEAD = 1_000;
+const OVERHEAD = 500;
 
 /**
  * The subscriptions of tenants, kept in memory. They may be old: a user stores its result only for the
@@ -247,7 +312,7 @@ export class Subscriptions {
   async #load(tenant: string): Promise<TenantSubscriptions> {
     try {
       const { version, endpoints } = await this.#store.subscribers(tenant);
-      const loaded = { version, all: endpoints.map(subscriptionOf) };
+      const loaded = { version, all: endpoints.map((endpoint) => new Subscription(endpoint)) };
       const bytes = endpoints.reduce(
         (sum, { settings }) => sum + 2 * JSON.stringify(settings).length + OVERHEAD,
         200,

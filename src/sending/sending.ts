@@ -47,7 +47,7 @@ export class Sending {
   readonly #ids = new DeliveryIds();
   readonly #published: Readonly<Record<'stored' | 'repeat', { increment(): void }>>;
   /** What runs attempts in this process, if it does. */
-  #work: Pick<Work, 'append' | 'store'> | undefined;
+  #work: Pick<Work, 'appendAll' | 'store'> | undefined;
   #endpoints: EndpointTarget | undefined;
 
   constructor(options: SendingOptions) {
@@ -61,7 +61,7 @@ export class Sending {
     this.#publisher = new Publisher({
       inbox,
       subscriptions: this.subscriptions,
-      append: (delivery) => (this.#work ?? inbox).append(delivery),
+      append: (deliveries) => (this.#work ?? inbox).appendAll(deliveries),
     });
     const published = metrics.counter('sending.events', {
       description: 'Published events: stored, or a repeat of a request with the same key',
@@ -93,7 +93,7 @@ export class Sending {
   }
 
   /** Has `work` store events from now on, so that attempts start without a claim. */
-  attach(work: Pick<Work, 'append' | 'store'>): void {
+  attach(work: Pick<Work, 'appendAll' | 'store'>): void {
     this.#work = work;
   }
 
@@ -105,9 +105,17 @@ export class Sending {
 
   /** Publishes an event of the program itself, or one whose data were checked. Rejects as the store does. */
   async publishUnchecked(event: NewEvent): Promise<Published> {
-    const published = await this.#publisher.publish(event);
-    this.#published[published.isRepeat ? 'repeat' : 'stored'].increment();
+    const [published] = await this.publishAll([event]);
+    if (published === undefined || published instanceof Error) throw published;
     return published;
+  }
+
+  /** Publishes events whose data were checked, as `Publisher.publishAll` does. */
+  async publishAll(events: readonly NewEvent[]): ReturnType<Publisher['publishAll']> {
+    const all = await this.#publisher.publishAll(events);
+    for (const each of all)
+      if (!(each instanceof Error)) this.#published[each.isRepeat ? 'repeat' : 'stored'].increment();
+    return all;
   }
 
   /** Publishes the changes of relations that tenants get; undefined if they get none. */

@@ -114,6 +114,20 @@ test('an error of the engine is passed on unchanged, a string is wrapped', async
   assert.match(String(missing?.status === 'rejected' && missing.reason), /no result/);
 });
 
+test('writes that are submitted together resolve together, each to its own result', async () => {
+  const { queue, sent } = manualEngine(1, { eagerBatch: 3 });
+  const error = new StoreUnavailableError('as it is');
+  const all = queue.submitAll([1, 2, 3], (rows, nth) => `${nth}: ${rows}`);
+  assert.deepEqual(sent[0]?.writes, [1, 2, 3], 'enough of them are sent at once');
+  sent[0]?.done({ results: [{ rows: 10 }, { error }, { rows: 30 }] });
+  assert.deepEqual(await all, ['0: 10', error, '2: 30']);
+  assert.deepEqual(await queue.submitAll([], () => 0), []);
+  const waiting = queue.submitAll([4, 5], () => 0);
+  queue.fail(error);
+  assert.deepEqual(await waiting, [error, error]);
+  assert.deepEqual(await queue.submitAll([6], () => 0), [error]);
+});
+
 test('property: each write settles once, the concurrency is never exceeded, and idle resolves last', async () => {
   const step = fc.constantFrom(
     'write' as const,

@@ -47,15 +47,17 @@ export const unobserved: DatabaseObserver = {
   batch() {},
 };
 
-const DEFAULTS = { observer: unobserved, concurrency: 1, minBatch: 1 };
+const DEFAULTS = { observer: unobserved, concurrency: 1, minBatch: 1, eagerBatch: Number.POSITIVE_INFINITY };
 
 interface Waiting<W, R> {
   readonly write: W;
   /** When it was submitted, in milliseconds; set only if `maxWait` is. */
   readonly since: number;
-  resolve(rows: R): void;
-  reject(error: Error): void;
+  end(result: WriteResult<R>): void;
 }
+
+const errorOf = (error: string | StoreUnavailableError): StoreUnavailableError =>
+  typeof error === 'string' ? new StoreUnavailableError(`The write failed: ${error}`) : error;
 
 /**
  * Group commit: writes that arrive while a batch is in flight form the next one. With a higher `concurrency`,
@@ -84,11 +86,51 @@ export class BatchQueue<W, R> implements AsyncDisposable {
   submit<T>(write: W, read: (rows: R) => T): Promise<T>;
   submit(write: W, read: (rows: R) => unknown = (rows) => rows): Promise<unknown> {
     if (this.#refusal !== undefined) return Promise.reject(this.#refusal);
+    const { promise, resolve, reject } = Promise.withResolvers<unknown>();
+    const end = (result: WriteResult<R>) => {
+      if ('rows' in result) resolve(read(result.rows));
+      else reject(errorOf(result.error));
+    };
+    this.#waiting.push({ write, since: this.#now(), end });
+    this.#added(promise);
+    return promise;
+  }
+
+  /**
+   * Submits writes of which each succeeds or fails alone. Resolves once all have ended, to the rows of each mapped by
+   * `read`, or its error.
+   */
+  submitAll<T>(
+    writes: readonly W[],
+    read: (rows: R, nth: number) => T,
+  ): Promise<readonly (T | StoreUnavailableError)[]> {
+    const refusal = this.#refusal;
+    if (refusal !== undefined) return Promise.resolve(writes.map(() => refusal));
+    if (writes.length === 0) return Promise.resolve([]);
+    const { promise, resolve } = Promise.withResolvers<readonly (T | StoreUnavailableError)[]>();
+    const results = new Array<T | StoreUnavailableError>(writes.length);
+    let left = writes.length;
+    const since = this.#now();
+    for (const [nth, write] of writes.entries()) {
+      const end = (result: WriteResult<R>) => {
+        results[nth] = 'rows' in result ? read(result.rows, nth) : errorOf(result.error);
+        left--;
+        if (left === 0) resolve(results);
+      };
+      this.#waiting.push({ write, since, end });
+    }
+    this.#added(promise);
+    return promise;
+  }
+
+  /** The time at which a write starts to wait; 0 if it may wait for any time. */
+  #now(): number {
+    return this.#options.maxWait === undefined ? 0 : performance.now();
+  }
+
+  /** Sends the waiting writes if it is time; `added` settles with those added last. */
+  #added(added: Promise<unknown>): void {
     const { concurrency, minBatch, eagerBatch, maxWait } = this.#options;
-    const { promise, resolve: fulfil, reject } = Promise.withResolvers<unknown>();
-    const resolve = (rows: R) => fulfil(read(rows));
-    const since = maxWait === undefined ? 0 : performance.now();
-    this.#waiting.push({ write, since, resolve, reject });
     if (
       !this.#scheduled &&
       this.#inFlight < concurrency &&
@@ -98,13 +140,13 @@ export class BatchQueue<W, R> implements AsyncDisposable {
       this.#inFlight++;
       // The writes of one tick share the first batch.
       setImmediate(this.#flushScheduled);
-    } else if (this.#scheduled && this.#inFlight === 1 && this.#waiting.length === eagerBatch) {
+    }
+    if (this.#scheduled && this.#inFlight === 1 && this.#waiting.length >= eagerBatch) {
       this.#scheduled = false;
       this.#flush();
     }
-    if (this.#probedAt === 0) this.#probe(promise);
+    if (this.#probedAt === 0) this.#probe(added);
     if (maxWait !== undefined) this.#waitTimer ??= setTimeout(this.#refuseLate, maxWait);
-    return promise;
   }
 
   /** How long a write has been waiting for its result, in milliseconds; 0 if none is waiting. */
@@ -138,7 +180,7 @@ export class BatchQueue<W, R> implements AsyncDisposable {
 
   #refuse(error: StoreUnavailableError): void {
     this.#refusal = error;
-    for (const waiting of this.#waiting.splice(0)) waiting.reject(error);
+    for (const { end } of this.#waiting.splice(0)) end({ error });
   }
 
   /** Resolves once no write is waiting or in flight. */
@@ -190,15 +232,8 @@ export class BatchQueue<W, R> implements AsyncDisposable {
     let i = 0;
     for (const waiting of batch) {
       const result = results[i++] ?? { error: 'no result' };
-      if ('rows' in result) waiting.resolve(result.rows);
-      else {
-        failed++;
-        waiting.reject(
-          typeof result.error === 'string'
-            ? new StoreUnavailableError(`The write failed: ${result.error}`)
-            : result.error,
-        );
-      }
+      if (!('rows' in result)) failed++;
+      waiting.end(result);
     }
     const commit = this.#commit ?? { writes: 0, failed: 0, began };
     commit.writes += batch.length;
@@ -218,7 +253,7 @@ export class BatchQueue<W, R> implements AsyncDisposable {
     const firstInTime = this.#waiting.findIndex(({ since }) => now - since < maxWait);
     const late = this.#waiting.splice(0, firstInTime === -1 ? this.#waiting.length : firstInTime);
     const error = new StoreUnavailableError(`The write waited longer than ${maxWait} ms for the database`);
-    for (const { reject } of late) reject(error);
+    for (const { end } of late) end({ error });
     const next = this.#waiting[0];
     if (next !== undefined) {
       this.#waitTimer = setTimeout(this.#refuseLate, Math.max(1, maxWait - (now - next.since)));

@@ -222,7 +222,7 @@ const USER_OPERATIONS: Readonly<Record<string, string>> = {
   removeIf: 'DELETE',
 };
 const LIST_OPERATIONS: Readonly<Record<string, string>> = { read: 'SELECT', page: 'SELECT', list: 'SELECT' };
-const INBOX_OPERATIONS: Readonly<Record<string, string>> = { append: 'INSERT', appendAndClaim: 'INSERT' };
+const INBOX_OPERATIONS: Readonly<Record<string, string>> = { append: 'INSERT', appendAll: 'INSERT' };
 
 /** Wraps a database so that its reads and commits become spans of the traced request that makes them. */
 export function tracedDatabase(

@@ -48,7 +48,7 @@ for (const [name, { url: newUrl, sql }] of Object.entries({ sqlite, postgres }))
       assert.equal(missing.code, 3);
       assert.match(
         (await migrate('--check')).stdout,
-        /^2 migrations are missing: 001-schema\.sql, 002-endpoint-states\.sql\.$/m,
+        /^3 migrations are missing: 001-schema\.sql, 002-endpoint-states\.sql, 003-jobs\.sql\.$/m,
       );
       assert.deepEqual(readdirSync(folder.path), [], 'a look makes no file');
 
@@ -77,7 +77,7 @@ for (const [name, { url: newUrl, sql }] of Object.entries({ sqlite, postgres }))
         assert.equal(await refused.exited(), 1);
         assert.match(
           refused.stderr,
-          /not up to date \(001-schema\.sql, 002-endpoint-states\.sql\)\. Run "portico migrate" first/,
+          /not up to date \(001-schema\.sql, 002-endpoint-states\.sql, 003-jobs\.sql\)\. Run "portico migrate" first/,
         );
         assert.equal(existsSync(join(folder.path, 'test.db')), false);
       }

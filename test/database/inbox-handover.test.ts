@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { ClaimedJob, NewDelivery, NewJob, StoredDelivery } from '../../src/inbox/delivery.ts';
 import { ClaimRateLimit } from '../../src/inbox/dispatch/claim-rate.ts';
-import type { Inbox } from '../../src/inbox/inbox.ts';
+import type { HandOver, Inbox } from '../../src/inbox/inbox.ts';
 import { ids } from '../support/claim-jobs.ts';
 import { engines } from '../support/databases.ts';
 import { manualTarget, startDispatcher } from '../support/dispatch.ts';
@@ -19,19 +19,28 @@ const handOver = (...targets: readonly string[]) => ({ targets, owner: 'me', lea
 
 /** The inbox, with the calls of some methods counted. */
 function counting(inbox: Inbox) {
-  const calls = { claim: 0, appendAndClaim: 0 };
+  const calls = { claim: 0, handOver: 0 };
   const counted: Inbox = {
     ...inbox,
     claim: (...args) => {
       calls.claim++;
       return inbox.claim(...args);
     },
-    appendAndClaim: (...args) => {
-      calls.appendAndClaim++;
-      return inbox.appendAndClaim(...args);
+    appendAll: (deliveries, handOvers = []) => {
+      if (isHandingOver(handOvers)) calls.handOver++;
+      return inbox.appendAll(deliveries, handOvers);
     },
   };
   return { counted, calls };
+}
+
+const isHandingOver = (handOvers: readonly unknown[]) => handOvers.some((each) => each !== undefined);
+
+/** Stores one delivery. */
+async function appendHandedOver(inbox: Inbox, delivery: NewDelivery, handedOver: HandOver) {
+  const [result] = await inbox.appendAll([delivery], [handedOver]);
+  assert.ok(result !== undefined && !(result instanceof Error));
+  return result;
 }
 
 /** What a target gets of a delivery. */
@@ -58,7 +67,7 @@ for (const [engine, open] of Object.entries(engines)) {
       await using database = await open();
       const { inbox, deliveries } = database.current;
       const delivery = arrived({ jobs: plain('t', 'u', 'v') });
-      const { appended, jobs } = await inbox.appendAndClaim(delivery, handOver('t', 'v'));
+      const { appended, jobs } = await appendHandedOver(inbox, delivery, handOver('t', 'v'));
       assert.equal(appended, 'stored');
       assert.deepEqual(
         jobs.map(({ target, attempt, crashes, ordered }) => [target, attempt, crashes, ordered]),
@@ -93,13 +102,16 @@ for (const [engine, open] of Object.entries(engines)) {
       await using database = await open();
       const { inbox } = database.current;
       const known = () => arrived({ dedupKey: 'key' });
-      const { jobs } = await inbox.appendAndClaim(known(), handOver('t'));
-      assert.deepEqual(await inbox.appendAndClaim(known(), handOver('t')), {
+      const { jobs } = await appendHandedOver(inbox, known(), handOver('t'));
+      assert.deepEqual(await appendHandedOver(inbox, known(), handOver('t')), {
         appended: 'duplicate',
         jobs: [],
       });
       assert.ok(jobs[0] && (await inbox.settle(jobs[0], 'me', { kind: 'dead', error: 'x' })));
-      assert.deepEqual(await inbox.appendAndClaim(known(), handOver('t')), { appended: 'revived', jobs: [] });
+      assert.deepEqual(await appendHandedOver(inbox, known(), handOver('t')), {
+        appended: 'revived',
+        jobs: [],
+      });
       assert.equal((await inbox.claim('t', 9, 'other', LEASE)).length, 1);
     });
 
@@ -111,7 +123,7 @@ for (const [engine, open] of Object.entries(engines)) {
         { target: 'u', orderKey: 'k' },
         { target: 'w', orderKey: null, priority: 3 },
       ];
-      const given = await inbox.appendAndClaim(arrived({ jobs }), handOver('t'));
+      const given = await appendHandedOver(inbox, arrived({ jobs }), handOver('t'));
       const rest = await Promise.all(['t', 'u', 'w'].map((each) => inbox.claim(each, 9, 'other', LEASE)));
       assert.deepEqual([...given.jobs, ...rest.flat()].map(({ target }) => target).toSorted(), [
         't',
@@ -142,7 +154,7 @@ for (const [engine, open] of Object.entries(engines)) {
         };
         await waitFor('the first look', async () => {
           await add({ headers: '{"a":"b"}', source: 's', dataPointer: '/x' });
-          return calls.appendAndClaim > 0;
+          return calls.handOver > 0;
         });
         const before = calls.claim;
         for (let i = 0; i < 20; i++) {
@@ -173,7 +185,7 @@ for (const [engine, open] of Object.entries(engines)) {
         await running.dispatcher.append(arrived({ event: 'a\ud800' }));
         await waitFor('its attempt', () => running.settled.length === i);
       }
-      assert.equal(calls.appendAndClaim, 0);
+      assert.equal(calls.handOver, 0);
       assert.deepEqual(new Set(events), new Set(['a\ufffd']));
     });
 
@@ -237,8 +249,9 @@ for (const [engine, open] of Object.entries(engines)) {
       const goOn = Promise.withResolvers<void>();
       const late: Inbox = {
         ...inbox,
-        async appendAndClaim(...args) {
-          const result = await inbox.appendAndClaim(...args);
+        async appendAll(deliveries, handOvers = []) {
+          const result = await inbox.appendAll(deliveries, handOvers);
+          if (!isHandingOver(handOvers)) return result;
           stored.resolve();
           await goOn.promise;
           return result;
@@ -272,16 +285,22 @@ for (const [engine, open] of Object.entries(engines)) {
       const jobs = await inbox.claim('t', 9, 'me', LEASE);
       const [, lost] = jobs;
       assert.ok(lost && (await inbox.settle(lost, 'me', { kind: 'dead', error: 'x' })));
-      const successes = jobs.map((job, i) => ({ job, duration: i }));
+      const answer = { status: 200, body: 'thanks' };
+      const successes = jobs.map((job, i) => {
+        return { job, trace: { duration: i, answer: i === 0 ? null : answer, kept: 9 } };
+      });
       assert.deepEqual(await inbox.settleDone(successes, 'me'), [true, false, true]);
       assert.deepEqual(await inbox.settleDone(successes, 'me'), [false, false, false]);
       const found = await Promise.all(given.map(({ id }) => deliveries.find(id)));
       assert.deepEqual(
-        found.map((each) => [each?.status, each?.jobs[0]?.history.at(-1)?.duration]),
+        found.map((each) => {
+          const last = each?.jobs[0]?.history.at(-1);
+          return [each?.status, last?.duration, last?.answer];
+        }),
         [
-          ['done', 0],
-          ['dead', undefined],
-          ['done', 2],
+          ['done', 0, null],
+          ['dead', undefined, undefined],
+          ['done', 2, answer],
         ],
       );
     });

@@ -30,6 +30,28 @@ for (const [engine, open] of Object.entries(engines)) {
       assert.deepEqual(ids(await claim(inbox)), [all[1]?.id]);
     });
 
+    test('jobs without a key delay none with one, however many come', async () => {
+      await using database = await open();
+      const { inbox } = database.current;
+      const add = async (orderKey: string | null, receivedAt = NOW) => {
+        const each = newDelivery({ receivedAt, jobs: [{ target: 't', orderKey }] });
+        await inbox.append(each);
+        return each.id;
+      };
+      const keyed = [await add('a'), await add('b')];
+      const claimed = new Set<string | undefined>();
+      for (let i = 0; i < 4; i++) {
+        await add(null, NOW + 1);
+        await add(null, NOW + 1);
+        for (const id of ids(await claim(inbox, 3))) claimed.add(id);
+      }
+      assert.deepEqual(
+        keyed.map((id) => claimed.has(id)),
+        [true, true],
+      );
+      assert.equal(claimed.size, 10);
+    });
+
     test('what can be claimed is found behind any number of jobs that wait for their order', async () => {
       await using database = await open();
       const { inbox } = database.current;

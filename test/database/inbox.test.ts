@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { randomBytes, randomUUIDv7 } from 'node:crypto';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
+import type { NewDelivery } from '../../src/inbox/delivery.ts';
 import type { Appended } from '../../src/inbox/inbox.ts';
 import { claim, ids, LATER, LEASE_END } from '../support/claim-jobs.ts';
 import { engines } from '../support/databases.ts';
@@ -39,6 +40,55 @@ for (const [engine, open] of Object.entries(engines)) {
       assert.deepEqual(stored, sent);
       assert.equal(first?.attempt, 1);
       assert.deepEqual(await claim(inbox), []);
+    });
+
+    test('deliveries that are stored together succeed or fail alone', async () => {
+      await using database = await open();
+      const { inbox } = database.current;
+      const results = async (...deliveries: readonly NewDelivery[]) =>
+        (await inbox.appendAll(deliveries)).map((each) =>
+          each instanceof Error ? each.name : each.appended,
+        );
+      const changed = () => newDelivery({ tenant: { name: 'acme', version: 7 } });
+      const known = { dedupKey: 'known' };
+      assert.deepEqual(await results(newDelivery(), newDelivery(known)), ['stored', 'stored']);
+      // With keys and without them PostgreSQL has other statements.
+      assert.deepEqual(await results(changed(), newDelivery(), changed()), [
+        'TenantChangedError',
+        'stored',
+        'TenantChangedError',
+      ]);
+      assert.deepEqual(
+        await results(
+          newDelivery(),
+          newDelivery(known),
+          changed(),
+          newDelivery({ dedupKey: 'new' }),
+          newDelivery({ dedupKey: 'new' }),
+        ),
+        ['stored', 'duplicate', 'TenantChangedError', 'stored', 'duplicate'],
+      );
+      assert.deepEqual(await results(), []);
+      assert.equal((await claim(inbox)).length, 5);
+    });
+
+    test('of successes that are recorded together, those of lost leases are not', async () => {
+      await using database = await open();
+      const { inbox } = database.current;
+      for (let i = 0; i < 4; i++) await inbox.append(newDelivery());
+      const held = await claim(inbox);
+      // Another process has claimed two of them since.
+      const taken = await claim(inbox, 2, 'other', LEASE_END);
+      const lost = new Set(taken.map(({ job }) => job));
+      assert.equal(lost.size, 2);
+      const done = held.toReversed().map((job) => inbox.settle(job, 'me', { kind: 'done' }));
+      assert.deepEqual(
+        await Promise.all(done),
+        held.toReversed().map(({ job }) => !lost.has(job)),
+      );
+      const others = taken.map((job) => inbox.settle(job, 'other', { kind: 'done' }));
+      assert.deepEqual(await Promise.all(others), [true, true]);
+      assert.equal((await inbox.backlog()).open, 0);
     });
 
     test('each target has a job of its own', async () => {

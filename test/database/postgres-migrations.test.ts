@@ -49,7 +49,7 @@ describe('opening a PostgreSQL database', { skip: withoutPostgres ?? false }, ()
       );
     }
     const migrations = await server.sql('SELECT name FROM migrations ORDER BY name', url);
-    assert.deepEqual(migrations.flat(), ['001-schema.sql', '002-endpoint-states.sql']);
+    assert.deepEqual(migrations.flat(), ['001-schema.sql', '002-endpoint-states.sql', '003-jobs.sql']);
     await using again = await openDatabase(url);
     assert.equal(await again.users.create({ name: 'a', email: 'a@b' }), 1);
   });

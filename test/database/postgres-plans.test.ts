@@ -1,22 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { unobserved } from '../../src/sql/batch-queue.ts';
 import { openDatabase } from '../../src/sql/open.ts';
-import { claimJobs } from '../../src/sql/postgres-inbox/claim.ts';
+import { Claims } from '../../src/sql/postgres-inbox/claim.ts';
 import { Connection } from '../../src/sql/postgres-pool/connection.ts';
 import { Server } from '../../src/sql/postgres-pool/server.ts';
 import { postgresDatabase, withoutPostgres } from '../support/databases.ts';
 import { newDelivery } from '../support/new-delivery.ts';
-
-const CLAIM = {
-  target: 't',
-  limit: 1,
-  owner: 'o',
-  lease: 60_000,
-  held: [],
-  maxBytes: 1e6,
-  quarantined: false,
-  now: null,
-};
 
 describe('plans on PostgreSQL', { skip: withoutPostgres ?? false }, () => {
   test('a claim is planned once for all values, and a read without a name for its own', async () => {
@@ -25,8 +15,15 @@ describe('plans on PostgreSQL', { skip: withoutPostgres ?? false }, () => {
     const count = 10;
     for (let i = 0; i < count; i++) await database.inbox.append(newDelivery());
     await using server = new Server(() => Connection.open(url), { shared: 1, alone: 1 });
-    for (let i = 0; i < count; i++) assert.equal((await claimJobs(server, CLAIM)).length, 1);
-    const plans = `SELECT generic_plans, custom_plans FROM pg_prepared_statements WHERE name = 'claim'`;
+    const claims = new Claims(server, unobserved);
+    for (let i = 0; i < count; i++) {
+      const claimed = await claims.each([{ target: 't', limit: 1 }], { owner: 'o', lease: 60_000 });
+      assert.deepEqual(
+        claimed.map((jobs) => !(jobs instanceof Error) && jobs.length),
+        [1],
+      );
+    }
+    const plans = `SELECT generic_plans, custom_plans FROM pg_prepared_statements WHERE name = 'claim-unordered'`;
     assert.deepEqual(await server.write({ text: plans }, []), [[count, 0]]);
     assert.deepEqual(await server.readAlone({ text: 'SHOW plan_cache_mode' }, []), [['auto']]);
   });

@@ -3,8 +3,10 @@ import { after, before, describe, test } from 'node:test';
 import pg from 'pg';
 import { openDatabase } from '../../src/sql/open.ts';
 import { PRUNE, WINDOW } from '../../src/sql/postgres-inbox/prune.ts';
+import { SENDING_LOG_QUERIES } from '../../src/sql/stores/sending-log.ts';
 import { withoutPostgres } from '../support/databases.ts';
 import { type PostgresDatabases, sharedPostgres } from '../support/postgres.ts';
+import { waitFor } from '../support/wait-for.ts';
 
 interface Plan {
   readonly 'Node Type': string;
@@ -98,6 +100,37 @@ describe('retention in a large PostgreSQL', { skip: withoutPostgres ?? false }, 
     assert.equal(step.looked, WINDOW);
     const cursor = await server.sql(`SELECT seq FROM retention_cursors WHERE rule = 'excess'`, url);
     assert.equal(Number(cursor[0]?.[0]), COUNT / 2 + WINDOW);
+  });
+
+  test('a delivery stays while it has a job, also one that is being added as retention removes it', async () => {
+    const url = await server.createDatabase();
+    await using database = await openDatabase(url);
+    await server.sql(
+      `INSERT INTO deliveries (id, source, data_pointer, body, received_at) VALUES ('a', 'tenant:t', '', '', 1);
+      INSERT INTO jobs (delivery, target, status, due_at, finished_at) SELECT seq, 'done', 'done', 0, 1 FROM deliveries`,
+      url,
+    );
+    await assert.rejects(server.sql('DELETE FROM deliveries', url), { code: '23503' });
+    const adding = new pg.Client({ connectionString: url });
+    await adding.connect();
+    try {
+      const [[seq] = []] = await server.sql('SELECT seq FROM deliveries', url);
+      await adding.query('BEGIN');
+      const added = ['endpoint:t/e', null, JSON.stringify([[seq, null]])];
+      assert.equal((await adding.query(SENDING_LOG_QUERIES.add.postgres, added)).rowCount, 1);
+      const step = database.inbox.prune({ kind: 'ended', before: 2 });
+      const blocked = `SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = '${new URL(url).pathname.slice(1)}'`;
+      await waitFor('retention at the lock', async () => (await server.sql(blocked)).length > 0);
+      await adding.query('COMMIT');
+      assert.equal((await step).removed, 0);
+    } finally {
+      await adding.end();
+    }
+    const left = await server.sql(
+      'SELECT target FROM jobs JOIN deliveries ON deliveries.seq = delivery',
+      url,
+    );
+    assert.deepEqual(left.flat().toSorted(), ['done', 'endpoint:t/e']);
   });
 
   test('a vacuum follows once a fiftieth of a table was removed', async () => {

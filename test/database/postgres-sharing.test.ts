@@ -72,6 +72,31 @@ describe('processes on one PostgreSQL database', { skip: withoutPostgres ?? fals
     assert.equal(new Set(ids).size, 400);
   });
 
+  test('one claim takes jobs of many targets, of each within its limit, its bytes and its order', async () => {
+    await using both = await pair();
+    const { inbox } = both.a;
+    const store = (target: string, size: number, orderKey: string | null = null) =>
+      inbox.append(newDelivery({ body: Buffer.alloc(size), jobs: [{ target, orderKey }] }));
+    for (const size of [1, 2, 3]) await store('limited', size);
+    for (const size of [400, 500, 200]) await store('bytes', size);
+    for (const size of [1, 2]) await store('ordered', size, 'key');
+    await store('others', 1);
+    const targets = [
+      { target: 'limited', limit: 2 },
+      { target: 'bytes', limit: 4 },
+      { target: 'empty', limit: 4 },
+      { target: 'ordered', limit: 4 },
+    ];
+    const claim = async () =>
+      (await inbox.claimEach?.(targets, 'me', 60_000, { maxBytes: 1_000 }))?.map((jobs) =>
+        jobs instanceof Error ? jobs : jobs.map(({ delivery: { body } }) => body.byteLength),
+      );
+    assert.deepEqual(await claim(), [[1, 2], [400, 500], [], [1]]);
+    assert.deepEqual(await claim(), [[3], [200], [], []]);
+    assert.deepEqual(await claim(), [[], [], [], []]);
+    assert.equal((await both.b.inbox.claim('others', 1, 'me', 60_000)).length, 1);
+  });
+
   test('each job is claimed once, however many ask, and each duplicate is stored once', async () => {
     await using both = await pair();
     const { a, b } = both;

@@ -176,6 +176,7 @@ const PLANS: Readonly<Record<string, Plan>> = {
   'sent.events': { both: ['deliveries_tenant'] },
   'sent.lastAttempts': { both: ['attempts_job', 'deliveries.key', 'jobs.key', 'jobs_endpoint'] },
   'sent.recent': { both: ['attempts_job', 'jobs_endpoint'] },
+  'sent.keepSuccess': { both: ['attempts_job', 'jobs_delivery'] },
   'sent.lockEvent': { both: ['deliveries.key'] },
   'sent.reopen': { both: ['jobs_delivery'] },
   'sent.replayPage': { both: ['deliveries_tenant'] },

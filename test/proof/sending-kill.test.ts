@@ -38,8 +38,8 @@ control('events stored for the endpoints that another process knew are found to 
   edits: [
     {
       file: publisher,
-      from: 'append({ ...facts, jobs, tenant: { name: tenant, version, digest } })',
-      to: 'append({ ...facts, jobs })',
+      from: 'return { ...facts, jobs, tenant: { name: tenant, version, digest } };',
+      to: 'return { ...facts, jobs };',
     },
   ],
   skip,

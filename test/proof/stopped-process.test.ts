@@ -107,7 +107,7 @@ const fence = 'WHERE ${FENCE}';
 const noFence = "WHERE seq = ? AND ? <> '' AND ? > 0 AND ? >= 0";
 
 for (const statement of [
-  'finished_at = ?, duration = ?, ended_by = owner, owner = NULL\n    ',
+  'answer = ?,\n      ended_by = owner, owner = NULL\n    ',
   'due_at = ?, error = ?, owner = NULL\n    ',
 ]) {
   control(`without its fence (${statement.trim()}) it is`, {

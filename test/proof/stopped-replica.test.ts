@@ -160,9 +160,8 @@ control('without the fence of outcomes it does not', {
   edits: [
     {
       file: 'src/sql/postgres-inbox/settle.ts',
-      from: `AND jobs.owner = given.owner AND jobs.attempts = given.attempt
-        AND jobs.crashes = given.crashes`,
-      to: '',
+      from: "'jobs.owner = given.owner AND jobs.attempts = given.attempt AND jobs.crashes = given.crashes'",
+      to: "'true'",
     },
   ],
   async find(main) {

@@ -169,5 +169,27 @@ for (const [engine, { skip, url }] of Object.entries(sendingEngines)) {
         events.toSorted(),
       );
     });
+
+    test('what each attempt was answered stays, when a success is resent too', async () => {
+      await using receiver = await startReceiver({
+        '/in': (response, attempt) => response.writeHead(attempt === 1 ? 500 : 201).end(`answer ${attempt}`),
+      });
+      await using sending = await startSending(await url());
+      const { id } = await sending.endpoint('acme', { url: `${receiver.url}/in` });
+      const event = await sending.publish({ tenant: 'acme', type: 'a', data: 1 });
+      const at = `/webhooks/tenants/acme/endpoints/${id}/events/${event}`;
+      const attempts = async () => {
+        const { body } = await sending.call('GET', `${at}/attempts`);
+        return body.items.map(({ attempt, outcome, status, answer }: Record<string, unknown>) =>
+          [attempt, outcome, status, answer].join(' '),
+        );
+      };
+      const before = ['1 retry 500 answer 1', '2 done 201 answer 2'];
+      await waitFor('the success', async () => (await attempts()).length === 2);
+      assert.deepEqual(await attempts(), before);
+      assert.equal((await sending.call('POST', `${at}/resend`)).status, 202);
+      await waitFor('the resent one', async () => (await attempts()).length === 3);
+      assert.deepEqual(await attempts(), [...before, '1 done 201 answer 3']);
+    });
   });
 }

@@ -14,6 +14,8 @@ const BIN = globSync('/usr/lib/postgresql/*/bin').sort((a, b) => versionOf(b) - 
 /** The user that everything runs as when the tests run as root, which PostgreSQL refuses. */
 const NOBODY = 65_534;
 const AS_USER = process.getuid?.() === 0 ? { uid: NOBODY, gid: NOBODY } : {};
+/** Pause before Patroni starts again, in milliseconds. */
+const RESTART = 1_000;
 /** How long a cluster may take to form, or to be whole again, in milliseconds. */
 const FORMS = 180_000;
 
@@ -125,6 +127,21 @@ export async function startPatroni({
     });
     child.on('error', () => {});
     child.unref();
+    return child;
+  };
+  let isOver = false;
+  cleanup.defer(() => {
+    isOver = true;
+  });
+  /** Runs Patroni, which ends if it starts before etcd answers: it starts again, as a unit of systemd does. */
+  const runPatroni = async (machine: Machine): Promise<void> => {
+    const child = await run('patroni', [machine.config], machine.folder);
+    child.once('exit', (code) => {
+      // Null for one that a test has killed.
+      if (code === null || code === 0) return;
+      const again = () => isOver || runPatroni(machine).catch(() => {});
+      setTimeout(again, RESTART).unref();
+    });
   };
   const makeFolder = async (name: string) => {
     const made = join(folder, name);
@@ -157,10 +174,10 @@ export async function startPatroni({
     });
   }
   const start = async (machine: Machine) => {
-    const { etcd, config, folder: own } = machine;
+    const { etcd } = machine;
     if (processesIn(etcd.folder).length === 0)
       await run('etcd', [], etcd.folder, etcdSettings(machine, machines));
-    await run('patroni', [config], own);
+    await runPatroni(machine);
   };
   const whole = () =>
     waitFor(

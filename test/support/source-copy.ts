@@ -92,7 +92,11 @@ export const earlyAcknowledgement: SourceEdit = {
         append(delivery).catch(() => {});
         return 'stored';
       };
-      inbox.appendAndClaim = async (delivery) => ({ appended: await inbox.append(delivery), jobs: [] });
+      inbox.appendAll = async (deliveries) =>
+        deliveries.map((delivery) => {
+          append(delivery).catch(() => {});
+          return { appended: 'stored', jobs: [] };
+        });
       return inbox;
     })(sqliteInbox(reads, writer, observer));`,
 };

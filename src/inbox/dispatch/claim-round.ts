@@ -1,5 +1,5 @@
 import type { ClaimedJob } from '../delivery.ts';
-import type { Inbox } from '../inbox.ts';
+import type { Inbox, TargetClaim } from '../inbox.ts';
 import type { Attempt } from './attempt.ts';
 import type { TargetGroup } from './target.ts';
 
@@ -9,7 +9,7 @@ const LARGE_BODY = 25 * 1024 * 1024;
 const LARGE_IN_GROUP = 1024 * 1024;
 
 interface ClaimRound {
-  readonly inbox: Pick<Inbox, 'claim' | 'claimsAtOnce'>;
+  readonly inbox: Pick<Inbox, 'claim' | 'claimEach'>;
   readonly owner: string;
   /** In milliseconds. */
   readonly lease: number;
@@ -32,49 +32,49 @@ interface Claimed {
   readonly mayHaveMore: boolean;
 }
 
-/** Claims jobs of one target, or at the same time of the next targets of a group. Rejects as the store does. */
+/** Claims jobs of one target, or of the next targets of a group together. Rejects as the store does. */
 export async function claimRound(round: ClaimRound): Promise<Claimed> {
-  const { target, group, limit, maxBytes, events } = round;
+  const { inbox, target, group, limit, owner, lease, quarantined, maxBytes, events } = round;
   const held = Map.groupBy(round.held, ({ job }) => job.target);
-  const claim = async (target: string, limit: number, share: number): Promise<Claimed> => {
-    const { inbox, owner, lease, quarantined } = round;
-    const running = (held.get(target) ?? []).map(({ job }) => job.job);
-    const jobs = await inbox.claim(target, limit, owner, lease, {
-      held: running,
-      quarantined,
-      maxBytes: share,
-    });
-    const taken = jobs.reduce((sum, job) => sum + sizeOf(job), 0);
-    const mayBeCut = jobs.length > 0 && share - taken < (group === undefined ? LARGE_BODY : LARGE_IN_GROUP);
-    // Jobs blocked by their order may have hidden others.
-    const mayHide = jobs.some(({ ordered }) => ordered);
-    return { jobs, mayHaveMore: jobs.length === limit || mayBeCut || mayHide };
-  };
-  if (group === undefined || round.quarantined) {
-    const claimed = await claim(target, limit, maxBytes);
-    for (const job of claimed.jobs) group?.took(job.target);
-    return claimed;
+  const heldOf = (target: string) => (held.get(target) ?? []).map(({ job }) => job.job);
+  if (group === undefined || quarantined) {
+    const options = { held: heldOf(target), quarantined, maxBytes };
+    const jobs = await inbox.claim(target, limit, owner, lease, options);
+    for (const job of jobs) group?.took(job.target);
+    return { jobs, mayHaveMore: mayHaveMore(jobs, limit, maxBytes, LARGE_BODY) };
   }
   const claims = group.next(limit);
   const share = Math.floor(maxBytes / Math.max(1, claims.length));
-  const queue = claims.values();
-  const jobs: ClaimedJob[] = [];
-  const claimNext = async () => {
-    for (const each of queue) {
-      try {
-        const found = await claim(each.target, each.limit, share);
-        group.claimed(each.target, found.jobs.length, found.mayHaveMore);
-        jobs.push(...found.jobs);
-      } catch (error) {
-        // The jobs of the other claims are kept; the next poll finds this target again.
-        group.claimed(each.target, 0, false);
-        events.storeFailed(error);
-      }
+  const claimEach = async () => {
+    if (inbox.claimEach !== undefined) {
+      const all = claims.flatMap(({ target }) => heldOf(target));
+      return await inbox.claimEach(claims, owner, lease, { held: all, maxBytes: share });
     }
+    const claimOne = ({ target, limit }: TargetClaim) =>
+      inbox
+        .claim(target, limit, owner, lease, { held: heldOf(target), maxBytes: share })
+        .catch((error: Error) => error);
+    return await Promise.all(claims.map(claimOne));
   };
-  const { claimsAtOnce = claims.length } = round.inbox;
-  await Promise.all(Array.from({ length: Math.min(claimsAtOnce, claims.length) }, claimNext));
+  const results = await claimEach();
+  const jobs = claims.flatMap(({ target, limit }, i) => {
+    const found = results[i] ?? [];
+    // The jobs of the other claims are kept; the next poll finds this target again.
+    if (found instanceof Error) events.storeFailed(found);
+    const own = found instanceof Error ? [] : found;
+    group.claimed(target, own.length, mayHaveMore(own, limit, share, LARGE_IN_GROUP));
+    return own;
+  });
   return { jobs, mayHaveMore: group.isReady };
+}
+
+/** Whether another claim may find further jobs of a target after one for `limit` jobs and `maxBytes`. */
+function mayHaveMore(jobs: readonly ClaimedJob[], limit: number, maxBytes: number, large: number): boolean {
+  const taken = jobs.reduce((sum, job) => sum + sizeOf(job), 0);
+  const mayBeCut = jobs.length > 0 && maxBytes - taken < large;
+  // Jobs blocked by their order may have hidden others.
+  const mayHide = jobs.some(({ ordered }) => ordered);
+  return jobs.length === limit || mayBeCut || mayHide;
 }
 
 /** The size of a job's body in bytes. */

@@ -57,7 +57,7 @@ async function append(inbox: Inbox, orderKey: string | null = null): Promise<str
 function inboxOf(current: () => Inbox, own: Partial<Inbox> = {}): Inbox {
   return {
     append: (delivery) => current().append(delivery),
-    appendAndClaim: (...args) => current().appendAndClaim(...args),
+    appendAll: (...args) => current().appendAll(...args),
     idOf: (...args) => current().idOf(...args),
     due: (...args) => current().due(...args),
     waiting: (...args) => current().waiting(...args),

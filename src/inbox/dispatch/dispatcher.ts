@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
 import type { NewDelivery } from '../delivery.ts';
-import type { Appended, Inbox } from '../inbox.ts';
+import { type Appended, appendedOnly, type Inbox } from '../inbox.ts';
 import { Attempt } from './attempt.ts';
 import { HandlingShare } from './handling-share.ts';
 import { ClaimedBytes } from './held-attempts.ts';
@@ -110,32 +110,36 @@ export class Dispatcher {
 
   /** Stores a delivery as `Inbox.append` does. Its jobs start without a claim if their workers keep up. */
   append(delivery: NewDelivery): Promise<Appended> {
+    if (delivery.jobs.length > 0) return this.appendAll([delivery]).then(appendedOnly);
+    // Without jobs nothing is reserved, and the request takes 28 us instead of 29 to 33.
     this.#share.acknowledged();
-    if (delivery.jobs.length === 0) return this.#inbox.append(delivery);
-    const slots = this.#reserve(delivery);
-    return slots.size === 0 ? this.#store(delivery) : this.#handOver(delivery, slots);
+    return this.#inbox.append(delivery);
   }
 
-  async #store(delivery: NewDelivery): Promise<Appended> {
-    const appended = await this.#inbox.append(delivery);
-    for (const { target } of delivery.jobs) this.wake(target);
-    return appended;
-  }
-
-  async #handOver(delivery: NewDelivery, slots: Map<string, Slot>): Promise<Appended> {
-    const targets = [...slots.keys()];
+  /** Stores deliveries as `Inbox.appendAll` does, and starts their jobs as `append` does. */
+  async appendAll(deliveries: readonly NewDelivery[]): ReturnType<Inbox['appendAll']> {
+    const reserved = deliveries.map((delivery) => {
+      this.#share.acknowledged();
+      return this.#reserve(delivery);
+    });
     try {
-      const handOver = { targets, owner: this.#owner, lease: this.#lease };
-      const { appended, jobs } = await this.#inbox.appendAndClaim(delivery, handOver);
-      const claimed = new Set(jobs.map(({ target }) => target));
-      for (const job of jobs) {
-        slots.get(job.target)?.begin(job);
-        slots.delete(job.target);
+      const handOvers = reserved.map((slots) =>
+        slots.size === 0 ? undefined : { targets: [...slots.keys()], owner: this.#owner, lease: this.#lease },
+      );
+      const results = await this.#inbox.appendAll(deliveries, handOvers);
+      for (const [i, { jobs }] of deliveries.entries()) {
+        const result = results[i];
+        if (result === undefined || result instanceof Error) continue;
+        for (const job of result.jobs) {
+          reserved[i]?.get(job.target)?.begin(job);
+          reserved[i]?.delete(job.target);
+        }
+        const claimed = new Set(result.jobs.map(({ target }) => target));
+        for (const { target } of jobs) if (!claimed.has(target)) this.wake(target);
       }
-      for (const { target } of delivery.jobs) if (!claimed.has(target)) this.wake(target);
-      return appended;
+      return results;
     } finally {
-      for (const slot of slots.values()) slot.giveUp();
+      for (const slots of reserved) for (const slot of slots.values()) slot.giveUp();
     }
   }
 
@@ -222,7 +226,7 @@ export class Dispatcher {
 }
 
 /** Most jobs of one delivery that start without a claim. */
-const MAX_HANDED_OVER = 64;
+const MAX_HANDED_OVER = 512;
 
 /** How many targets of a group a poll examines; each takes two index lookups. */
 const SCANNED = 1_000;

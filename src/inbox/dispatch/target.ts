@@ -1,5 +1,5 @@
 import type { ClaimedJob } from '../delivery.ts';
-import type { Answer, Outcome } from '../inbox.ts';
+import type { Answer, Outcome, TargetClaim } from '../inbox.ts';
 import type { ClaimRateLimit } from './claim-rate.ts';
 
 /** Thrown by a target to override when, or whether, the job is retried. */
@@ -43,12 +43,6 @@ export interface Target {
   readonly group?: TargetGroup;
 }
 
-/** How many jobs to claim from a target of a group. */
-interface GroupClaim {
-  readonly target: string;
-  readonly limit: number;
-}
-
 /**
  * Chooses among many targets that share one worker, whose `Target` has their limits and runs the jobs of all of them.
  * It holds no jobs: it knows which targets may have due ones, and how many of each run in this process.
@@ -63,7 +57,7 @@ export interface TargetGroup {
   /** Whether a target that was noted may be claimed from now. */
   readonly isReady: boolean;
   /** The targets to claim from next, with at most `limit` jobs together. */
-  next(limit: number): readonly GroupClaim[];
+  next(limit: number): readonly TargetClaim[];
   /** Tells how a claim of `next` ended; `mayHaveMore` if there may be further due jobs of the target. */
   claimed(target: string, jobs: number, mayHaveMore: boolean): void;
   /** Whether a job of the target that is about to be stored may start at once; it then counts as running. */

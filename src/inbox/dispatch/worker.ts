@@ -352,7 +352,7 @@ export class Worker {
     const hasEnded = outcome.kind === 'done' || outcome.kind === 'dead';
     if (attempt.job.ordered && hasEnded) {
       this.#recorded(ended, this.#finish(attempt, outcome));
-    } else if (outcome.kind === 'done' && outcome.trace?.answer === null) {
+    } else if (outcome.kind === 'done') {
       if (this.#successes.push(ended) === 1) queueMicrotask(this.#recordSuccesses);
     } else this.#settle(ended);
   }
@@ -373,9 +373,7 @@ export class Worker {
       each();
       return;
     }
-    const successes = all.map(({ attempt: { job }, outcome: { trace } }) => {
-      return { job, duration: trace?.duration ?? 0 };
-    });
+    const successes = all.map(({ attempt: { job }, outcome: { trace } }) => ({ job, trace }));
     inbox.settleDone(successes, owner).then(
       (recorded) => {
         for (const [i, each] of all.entries()) this.#told(each, recorded[i] === true);

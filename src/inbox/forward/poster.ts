@@ -40,7 +40,7 @@ const MAX_REPLY = 64 * 1024;
 /** Maximum time to read a reply, in milliseconds: the attempt's timeout no longer applies. */
 const MAX_REPLY_TIME = 5_000;
 /** Maximum number of idle connections to one host. */
-const MAX_IDLE_OF_HOST = 256;
+const MAX_IDLE_OF_HOST = 512;
 /** An idle connection is not used for so long before the receiver closes it, in milliseconds. */
 const SAFETY = 1_000;
 /** TLS sessions that are kept to be resumed. */

@@ -42,7 +42,7 @@ const COLUMNS = {
   jobs:
     'seq integer, delivery integer, target text, status name, attempts integer, due_at integer, order_key ' +
     'key, error text, finished_at integer, crashes integer, duration integer, ended_by name, run_at ' +
-    'integer, priority integer',
+    'integer, priority integer, answer_status integer, answer text',
   attempts:
     'seq integer, job integer, attempt integer, outcome name, started_at integer, duration integer, ' +
     'process name, status integer, answer text, error text',

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type ClaimedJob, DeliveryIds, type NewDelivery, TenantChangedError } from '../../inbox/delivery.ts';
-import type { Inbox } from '../../inbox/inbox.ts';
+import type { Inbox, Outcome } from '../../inbox/inbox.ts';
 import type { SendingStore } from '../../sending/store.ts';
 import { enqueueStatement } from '../enqueue.ts';
 import { type Bench, type Check, expectSeen } from './bench.ts';
@@ -34,6 +34,19 @@ function delivery(
     jobs: [{ target, orderKey }],
     ...rest,
   };
+}
+
+/** Claims a few jobs of several targets. */
+async function claimEach(inbox: Inbox, targets: readonly string[], owner: string) {
+  const all = await inbox.claimEach?.(
+    targets.map((target) => ({ target, limit: 5 })),
+    owner,
+    LEASE,
+  );
+  return (all ?? []).flatMap((jobs) => {
+    if (jobs instanceof Error) throw jobs;
+    return jobs;
+  });
 }
 
 /** Claims one job of a target, waiting for the server's clock to reach it. */
@@ -82,14 +95,11 @@ export const INBOX_CHECKS: readonly Check[] = [
         await deliveries.replay(id, [{ target, orderKey: null }], now),
         'a dead delivery was not replayed',
       );
-      const { jobs } = await inbox.appendAndClaim(delivery('handed'), {
-        targets: ['handed'],
-        owner: 'one',
-        lease: LEASE,
-      });
-      const [handed] = jobs;
-      expectSeen(handed !== undefined, 'a delivery was not handed over');
-      await inbox.settleDone?.([{ job: handed, duration: 1 }], 'one');
+      expectSeen((await inbox.append(delivery('released'))) === 'stored', 'a delivery was not stored');
+      const released = await claimOne(bench, inbox, 'released', 'one');
+      expectSeen(await inbox.settle(released, 'one', { kind: 'released' }), 'a job was not released');
+      const handed = await handOver(inbox, delivery('handed'), 'handed');
+      await inbox.settleDone?.([{ job: handed, trace: TRACE }], 'one');
       const done = await inbox.settle(handed, 'one', { kind: 'done', trace: { ...TRACE, answer: null } });
       expectSeen(done || inbox.settleDone !== undefined, 'a success was not recorded');
       expectSeen(await deliveries.discard(id, now), 'a delivery was not discarded');
@@ -152,15 +162,17 @@ export const INBOX_CHECKS: readonly Check[] = [
     meaning: 'Handlers would run twice at the same time, or some deliveries never. Do not run Portico here.',
     async run(bench) {
       const stores = [await openStores(bench), await openStores(bench)];
-      const target = 'claims';
+      const [target, other] = ['claims', 'claims-too'] as const;
       await Promise.all(
-        Array.from({ length: JOBS }, (_, i) => stores[i % 2]?.inbox.append(delivery(target))),
+        Array.from({ length: JOBS }, (_, i) =>
+          stores[i % 2]?.inbox.append(delivery(i % 3 === 0 ? other : target)),
+        ),
       );
       const claimed: number[] = [];
       const deadline = performance.now() + 3 * bench.soon;
       const work = async (inbox: Inbox, owner: string) => {
         while (claimed.length < JOBS && performance.now() < deadline) {
-          const jobs = await inbox.claim(target, 7, owner, LEASE);
+          const jobs = await claimEach(inbox, [target, other], owner);
           claimed.push(...jobs.map(({ job }) => job));
           await Promise.all(
             jobs.map(async (job) => {
@@ -177,7 +189,7 @@ export const INBOX_CHECKS: readonly Check[] = [
       const different = new Set(claimed).size;
       expectSeen(different === claimed.length, `${claimed.length - different} jobs were claimed twice`);
       expectSeen(different === JOBS, `${different} of ${JOBS} jobs could be claimed`);
-      const left = await stores[0]?.inbox.due([target]);
+      const left = await stores[0]?.inbox.due([target, other]);
       expectSeen(left?.length === 0, 'a job that is done is due again');
       return `${JOBS} jobs went to four claimants on two pools of connections, each once`;
     },
@@ -217,7 +229,10 @@ export const INBOX_CHECKS: readonly Check[] = [
           running.delete(key);
           next.set(key, n + 1);
           ended++;
-          const outcome = { kind: 'done', trace: n % 2 === 0 ? TRACE : { ...TRACE, answer: null } } as const;
+          // They are recorded in different tables.
+          const outcome = (
+            n % 2 === 0 ? { kind: 'dead', error: 'check', trace: TRACE } : { kind: 'done', trace: TRACE }
+          ) satisfies Outcome;
           const finished = await inbox.finish(job, owner, outcome, { lease: LEASE, maxBytes: 1_000 });
           expectSeen(finished.recorded, 'an outcome was not recorded');
           job = finished.next;
@@ -261,18 +276,29 @@ async function publications(inbox: Inbox, sending: SendingStore): Promise<void> 
   const target = 'endpoint:check/ep_check';
   const published = (of: number) =>
     delivery(target, { source: 'tenant:check', tenant: { name: 'check', version: of } });
-  expectSeen((await inbox.append(published(version))) === 'stored', 'an event was not stored');
-  const { jobs } = await inbox.appendAndClaim(published(version), {
-    targets: [target],
-    owner: 'one',
-    lease: LEASE,
-  });
-  expectSeen(jobs.length === 1, 'an event was not handed over');
+  for (const dedupKey of ['published', null]) {
+    const appended = await inbox.append({ ...published(version), dedupKey });
+    expectSeen(appended === 'stored', 'an event was not stored');
+  }
+  await handOver(inbox, published(version), target);
   const { due } = await inbox.waiting('endpoint:', { after: '', limit: 10 });
   expectSeen(due.includes(target), 'the job of an endpoint was not found');
   await sending.removeEndpoint('check', 'ep_check');
   const refused = await inbox.append(published(version)).catch((error: unknown) => error);
   expectSeen(refused instanceof TenantChangedError, 'an event was stored for endpoints that had changed');
+}
+
+/** Stores a delivery with a key and one without it, each with its job handed over; returns the job of the second. */
+async function handOver(inbox: Inbox, given: NewDelivery, target: string): Promise<ClaimedJob> {
+  let handed: ClaimedJob | undefined;
+  for (const dedupKey of [`handed over to ${target}`, null]) {
+    const handOver = { targets: [target], owner: 'one', lease: LEASE };
+    const [result] = await inbox.appendAll([{ ...given, id: randomUUID(), dedupKey }], [handOver]);
+    if (result instanceof Error) throw result;
+    handed = result?.jobs[0];
+    expectSeen(handed !== undefined, 'a delivery was not handed over');
+  }
+  return handed as ClaimedJob;
 }
 
 /** What a service does besides handling deliveries. */

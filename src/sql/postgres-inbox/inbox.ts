@@ -1,7 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { StoreUnavailableError } from '../../core/errors.ts';
-import { TenantChangedError } from '../../inbox/delivery.ts';
-import type { AppendedAndClaimed, Finished, Inbox } from '../../inbox/inbox.ts';
+import { appendedOnly, type Finished, type Inbox } from '../../inbox/inbox.ts';
 import type { DatabaseObserver } from '../batch-queue.ts';
 import type { Notifier } from '../postgres/notifier.ts';
 import { postgresSql } from '../postgres/sql.ts';
@@ -11,15 +10,11 @@ import type { Server } from '../postgres-pool/server.ts';
 import { inboxUpkeep } from '../stores/inbox-upkeep.ts';
 import { CHANGE_RELAY_QUERIES, checkpoints, enqueuedDeliveries, relayStore } from '../stores/producers.ts';
 import { SERVER_NOW } from '../stores/sql.ts';
-import { appendAll, conditionalAppends, type GivenDelivery } from './append.ts';
-import { claimJobs } from './claim.ts';
+import { appendQueue, conditionalAppends } from './append.ts';
+import { Claims } from './claim.ts';
 import { pruneStep, SIZE } from './prune.ts';
 import { isSettled, type Settlement, settleAll } from './settle.ts';
 
-/** Maximum number of connections for concurrent batches of appends. */
-const APPEND_CONCURRENCY = 2;
-/** A third of the connections for writes: each claim holds one. */
-const CLAIMS_AT_ONCE = 2;
 /** Recording an outcome is retried for this long, in milliseconds. */
 const SETTLE_TIMEOUT = 5_000;
 /** Maximum pause between two of these retries, in milliseconds. */
@@ -33,19 +28,12 @@ export function postgresInbox(
   notifier: Notifier,
   observer: DatabaseObserver,
 ): Inbox & AsyncDisposable {
-  const appends = writeQueue<GivenDelivery, AppendedAndClaimed | TenantChangedError>(
-    (deliveries) => appendAll(server, deliveries),
-    {
-      concurrency: APPEND_CONCURRENCY,
-      observer,
-      maxWait: server.maxWait,
-      sizeOf: ({ delivery }) => delivery.body.byteLength,
-    },
-  );
+  const appends = appendQueue(server, observer);
   const settlements = writeQueue<Settlement, Finished>((all) => settleAll(server, all), {
     observer,
     maxWait: server.maxWait,
   });
+  const claims = new Claims(server, observer);
   let closed = false;
   const sql = postgresSql(server, observer, { escapes: true });
   const conditional = conditionalAppends(sql, notifier);
@@ -73,28 +61,35 @@ export function postgresInbox(
     }
   }
 
-  async function append(given: GivenDelivery): Promise<AppendedAndClaimed> {
-    const result = await appends.submit(given);
-    if (result instanceof TenantChangedError) throw result;
-    const { appended, jobs } = result;
-    // Any process with a free slot may claim jobs that are not handed over.
-    const isLeft = jobs.length < given.delivery.jobs.length;
-    if (appended === 'revived' || (appended === 'stored' && isLeft)) notifier.notify('work');
-    return result;
-  }
+  const appendAll: Inbox['appendAll'] = async (deliveries, handOvers = []) => {
+    const given = deliveries.map((delivery, i) => ({ delivery, handOver: handOvers[i] }));
+    const results = await appends.submitAll(given, (result) => result);
+    const hasWork = results.some((result, i) => {
+      if (result instanceof Error) return false;
+      // Any process with a free slot may claim jobs that are not handed over.
+      const isLeft = result.jobs.length < (deliveries[i]?.jobs.length ?? 0);
+      return result.appended === 'revived' || (result.appended === 'stored' && isLeft);
+    });
+    if (hasWork) notifier.notify('work');
+    return results;
+  };
 
   return {
-    append: async (delivery) => (await append({ delivery })).appended,
+    append: async (delivery) => appendedOnly(await appendAll([delivery])),
 
-    appendAndClaim: (delivery, handOver) => append({ delivery, handOver }),
+    appendAll,
 
-    claim(target, limit, owner, lease, options = {}) {
-      const { held = [], quarantined = false, maxBytes = Number.MAX_SAFE_INTEGER, now = null } = options;
-      const claim = { target, limit, owner, lease, held, quarantined, maxBytes, now };
-      return singleWrite(observer, () => claimJobs(server, claim));
+    async claim(target, limit, owner, lease, { quarantined = false, ...options } = {}) {
+      const claimant = { owner, lease, ...options };
+      const claim = { target, limit };
+      const [claimed = []] = quarantined
+        ? [await claims.quarantined(claim, claimant)]
+        : await claims.each([claim], claimant);
+      if (claimed instanceof Error) throw claimed;
+      return claimed;
     },
 
-    claimsAtOnce: CLAIMS_AT_ONCE,
+    claimEach: (targets, owner, lease, options = {}) => claims.each(targets, { owner, lease, ...options }),
 
     settle: async (job, owner, outcome, now) =>
       (await settle({ job, owner, outcome, next: null, now: now ?? null })).recorded,

@@ -1,10 +1,10 @@
 import { type ClaimedJob, QUARANTINE_CRASHES } from '../../inbox/delivery.ts';
-import type { Finished, Outcome } from '../../inbox/inbox.ts';
+import type { Answer, Finished, Outcome } from '../../inbox/inbox.ts';
 import { HEAD_START } from '../inbox-sql.ts';
 import { storable } from '../postgres/text.ts';
 import type { Statement } from '../postgres-pool/connection.ts';
 import type { Server } from '../postgres-pool/server.ts';
-import { POSTGRES } from '../stores/sql.ts';
+import { POSTGRES, SERVER_NOW } from '../stores/sql.ts';
 import { CLAIMED, claimedJob } from './claim.ts';
 
 /** How an attempt ended. Job, owner, attempt and crashes together identify the claim. */
@@ -19,6 +19,9 @@ export interface Settlement {
 }
 
 const NOW = POSTGRES.timeOr('given.now');
+
+/** Matches only the claim that an outcome belongs to. */
+const FENCE = 'jobs.owner = given.owner AND jobs.attempts = given.attempt AND jobs.crashes = given.crashes';
 
 // Locks jobs in the order of their numbers, so that concurrent statements with the same jobs cannot deadlock.
 const SETTLED = `
@@ -35,13 +38,15 @@ const SETTLED = `
         attempts = jobs.attempts - CASE WHEN kind IN ('released', 'crashed') THEN 1 ELSE 0 END,
         crashes = jobs.crashes + CASE kind WHEN 'crashed' THEN 1 ELSE 0 END,
         duration = given.duration,
-        ended_by = CASE WHEN given.duration IS NULL THEN NULL ELSE jobs.owner END
+        ended_by = CASE WHEN given.duration IS NULL THEN NULL ELSE jobs.owner END,
+        answer_status = given.answer_status,
+        answer = given.answer
       FROM unnest($1::bigint[], $2::text[], $3::int[], $4::text[], $5::text[], $6::bigint[], $7::bigint[],
-        $8::int[], $9::bigint[], $10::bigint[], $11::bigint[])
+        $8::int[], $9::bigint[], $10::bigint[], $11::bigint[], $12::int[], $13::text[])
         WITH ORDINALITY
-        AS given (seq, owner, attempt, kind, error, wait, now, crashes, duration, next_lease, max_bytes, nth)
-      WHERE (SELECT count(*) FROM locked) > 0 AND jobs.seq = ANY ($1::bigint[]) AND jobs.seq = given.seq AND jobs.owner = given.owner AND jobs.attempts = given.attempt
-        AND jobs.crashes = given.crashes
+        AS given (seq, owner, attempt, kind, error, wait, now, crashes, duration, next_lease, max_bytes, answer_status,
+          answer, nth)
+      WHERE (SELECT count(*) FROM locked) > 0 AND jobs.seq = ANY ($1::bigint[]) AND jobs.seq = given.seq AND ${FENCE}
       RETURNING given.nth, given.owner, given.next_lease, given.max_bytes, ${NOW} AS now, jobs.seq, jobs.target, jobs.order_key)`;
 
 // Finds the first other open job of each key, because this statement's snapshot still shows the ended job as
@@ -71,7 +76,7 @@ const NEXT = `
  * keys.
  */
 function settling(name: string, { records = false, claims = false }): Statement {
-  const parts = [SETTLED, ...(records ? [recorded(12)] : []), ...(claims ? [NEXT] : [])];
+  const parts = [SETTLED, ...(records ? [recorded(14)] : []), ...(claims ? [NEXT] : [])];
   const rows = claims
     ? `SELECT settled.nth, claimed.seq, claimed.attempts, claimed.crashes, claimed.ordered,
       ${CLAIMED}
@@ -84,6 +89,27 @@ const SETTLE = settling('settle', {});
 const SETTLE_AND_RECORD = settling('settle-and-record', { records: true });
 const FINISH = settling('finish', { claims: true });
 const FINISH_AND_RECORD = settling('finish-and-record', { records: true, claims: true });
+
+/**
+ * Records successes, the outcome of most attempts, and does not lock the jobs first as the other statements do. It
+ * updates them in the order of their numbers. If it deadlocks with a process that has lost its leases, PostgreSQL undoes
+ * one of the statements, and the server's connection tries that again. The row without a number has the count of recorded
+ * successes; each has a row unless all were recorded.
+ */
+const SETTLE_DONE = {
+  name: 'settle-done',
+  text: `
+    WITH settled AS (
+      UPDATE jobs SET owner = NULL, status = 'done', error = NULL, finished_at = ${SERVER_NOW}, duration = given.duration,
+        ended_by = CASE WHEN given.duration IS NULL THEN NULL ELSE jobs.owner END,
+        answer_status = given.answer_status, answer = given.answer
+      FROM unnest($1::bigint[], $2::text[], $3::int[], $4::int[], $5::bigint[], $6::int[], $7::text[]) WITH ORDINALITY
+        AS given (seq, owner, attempt, crashes, duration, answer_status, answer, nth)
+      WHERE jobs.seq = ANY ($1::bigint[]) AND jobs.seq = given.seq AND ${FENCE}
+      RETURNING given.nth)
+    SELECT NULL, count(*) FROM settled
+    UNION ALL SELECT nth, NULL FROM settled WHERE (SELECT count(*) FROM settled) < cardinality($1::bigint[])`,
+};
 
 const IS_SETTLED = {
   name: 'is-settled',
@@ -100,6 +126,7 @@ export async function settleAll(
   server: Server,
   settlements: readonly Settlement[],
 ): Promise<readonly Finished[]> {
+  if (settlements.every(isPlainSuccess)) return settleDone(server, settlements);
   const claims = settlements.some(({ next }) => next !== null);
   const values = [
     settlements.map(({ job }) => job.job),
@@ -110,9 +137,10 @@ export async function settleAll(
     settlements.map(({ outcome }) => (outcome.kind === 'retry' ? outcome.wait : 0)),
     settlements.map(({ now }) => now),
     settlements.map(({ job }) => job.crashes),
-    settlements.map(successDuration),
+    settlements.map((settlement) => successOf(settlement)?.duration ?? null),
     settlements.map(({ next }) => next?.lease ?? null),
     settlements.map(({ next }) => next?.maxBytes ?? null),
+    ...answersOf(settlements),
   ];
   const entries = entriesOf(settlements);
   const rows = await (entries === undefined
@@ -127,6 +155,24 @@ export async function settleAll(
   return settlements.map((_, i) =>
     recorded.has(i + 1) ? { recorded: true, next: next.get(i + 1) } : { recorded: false },
   );
+}
+
+const isPlainSuccess = ({ outcome, next, now }: Settlement) =>
+  outcome.kind === 'done' && next === null && now === null;
+
+async function settleDone(server: Server, settlements: readonly Settlement[]): Promise<readonly Finished[]> {
+  const ordered = settlements.toSorted((a, b) => a.job.job - b.job.job);
+  const rows = await server.write(SETTLE_DONE, [
+    ordered.map(({ job }) => job.job),
+    ordered.map(({ owner }) => owner),
+    ordered.map(({ job }) => job.attempt),
+    ordered.map(({ job }) => job.crashes),
+    ordered.map((settlement) => successOf(settlement)?.duration ?? null),
+    ...answersOf(ordered),
+  ]);
+  const isAll = rows.some(([nth, count]) => nth === null && count === ordered.length);
+  const recorded = new Set(isAll ? ordered : rows.map(([nth]) => ordered[Number(nth) - 1]));
+  return settlements.map((settlement) => ({ recorded: recorded.has(settlement) }));
 }
 
 const isReleased = ({ kind }: Outcome) => kind === 'released' || kind === 'crashed';
@@ -167,18 +213,24 @@ function recorded(first: number): string {
           OFFSET greatest(kept - 1, 0)) AS old)))`;
 }
 
-/**
- * Whether it has a row of its own: a success without an answer is recorded with the job, a crash by a
- * trigger.
- */
+/** Whether it becomes a row of `attempts`: a success is recorded with the job, a crash by a trigger. */
 function isEntry({ outcome: { kind, trace } }: Settlement): boolean {
-  return trace !== undefined && (kind !== 'done' || trace.answer !== null) && kind !== 'crashed';
+  return trace !== undefined && kind !== 'done' && kind !== 'crashed';
 }
 
-/** The duration to store with the job. */
-function successDuration(settlement: Settlement): number | null {
-  const { kind, trace } = settlement.outcome;
-  return kind === 'done' && trace !== undefined && !isEntry(settlement) ? trace.duration : null;
+/** What is recorded of a success in the row of the job. */
+function successOf({ outcome: { kind, trace } }: Settlement) {
+  return kind === 'done' ? trace : undefined;
+}
+
+/** The statuses and texts of the answers to successes; null for both if there are none, as for most handlers. */
+function answersOf(settlements: readonly Settlement[]): readonly unknown[] {
+  const answers = settlements.map((settlement): Answer | null => successOf(settlement)?.answer ?? null);
+  if (answers.every((answer) => answer === null)) return [null, null];
+  return [
+    answers.map((answer) => answer?.status ?? null),
+    answers.map((answer) => storable(answer?.body ?? null)),
+  ];
 }
 
 /** The values of the history entries of settlements; undefined if there are none. */

@@ -4,7 +4,6 @@ import {
   type NewDelivery,
   type NewJob,
   PRIORITY_LEVEL,
-  TenantChangedError,
 } from '../../inbox/delivery.ts';
 import type { Appended, HandOver } from '../../inbox/inbox.ts';
 import { HEAD_START, isBlocked, storedKey } from '../inbox-sql.ts';
@@ -41,11 +40,13 @@ export const APPENDS = {
 
 /** The other statements that store deliveries and their jobs. */
 export const APPEND_WRITES = {
-  // A job without rules follows an append in the same write, and further jobs follow it. Each adds nothing if
-  // the previous step added nothing, because the delivery was a duplicate. With an owner, the job is stored
-  // as claimed.
-  addJob: `${JOB} SELECT last_insert_rowid(), ?, ?, ?, ?, ? WHERE changes() > 0`,
-  addFurtherJob: `${JOB} SELECT delivery, ?, ?, ?, ?, ? FROM jobs WHERE seq = last_insert_rowid() AND changes() > 0`,
+  // A job without rules follows an append in the same write, and further jobs follow it. With an owner, the job is
+  // stored as claimed. SQLite keeps no copies of pages to undo an INSERT of VALUES.
+  addJob: `${JOB} VALUES (last_insert_rowid(), ?, ?, ?, ?, ?)`,
+  addFurtherJob: `${JOB} VALUES ((SELECT delivery FROM jobs WHERE seq = last_insert_rowid()), ?, ?, ?, ?, ?)`,
+  // The same after an append that may find a duplicate: each adds nothing if the step before it added nothing.
+  addKeyedJob: `${JOB} SELECT last_insert_rowid(), ?, ?, ?, ?, ? WHERE changes() > 0`,
+  addFurtherKeyedJob: `${JOB} SELECT delivery, ?, ?, ?, ?, ? FROM jobs WHERE seq = last_insert_rowid() AND changes() > 0`,
   addRuledJobs: `
     INSERT INTO jobs (delivery, due_at, target, order_key, blocked, run_at, priority)
     SELECT last_insert_rowid(), value ->> 2, value ->> 0, value ->> 1, ${isBlocked('(value ->> 0)', '(value ->> 1)')}, value ->> 3, value ->> 4
@@ -76,7 +77,7 @@ export function appendStepsBy(clock: () => number): AppendSteps {
       const now = clock();
       const dueAt = Math.min(receivedAt, now);
       if (jobs.every(isPlain)) {
-        let statement: Step['statement'] = 'addJob';
+        let statement: Step['statement'] = dedupKey === null ? 'addJob' : 'addKeyedJob';
         for (const { target } of jobs) {
           const claimed = handOver?.targets.includes(target) ? handOver : undefined;
           const values =
@@ -84,7 +85,7 @@ export function appendStepsBy(clock: () => number): AppendSteps {
               ? [dueAt, target, null, null, 0]
               : [now + claimed.lease, target, claimed.owner, now, 1];
           steps.push({ statement, values });
-          statement = 'addFurtherJob';
+          statement = dedupKey === null ? 'addFurtherJob' : 'addFurtherKeyedJob';
         }
       } else {
         const values = [ruledJobsJson(jobs, dueAt, Math.max(0, now - Date.now()))];
@@ -144,19 +145,15 @@ export function readAppended(rows: StepRows): Appended {
   return rows.length > 1 && (rows.at(-1) ?? []).length > 0 ? 'revived' : 'duplicate';
 }
 
-/** What `requireChange` fails with. */
-export const NOTHING_CHANGED = 'The step before has changed nothing';
-/** What `requireVersion` fails with. */
-export const TENANT_CHANGED = 'The endpoints of the tenant have another version';
+/** What the steps `requireChange` and `requireVersion` fail with. */
+export const REFUSED = {
+  nothingChanged: 'The step before has changed nothing',
+  tenantChanged: 'The endpoints of the tenant have another version',
+} as const;
 
-/** Rejects with TenantChangedError if a write has failed because of that. */
-export async function orTenantChanged<T>(write: Promise<T>): Promise<T> {
-  try {
-    return await write;
-  } catch (error) {
-    throw String(error).includes(TENANT_CHANGED) ? new TenantChangedError() : error;
-  }
-}
+/** Whether a write has failed because the endpoints of the tenant have another version. */
+export const isTenantChanged = (result: unknown): boolean =>
+  result instanceof Error && result.message.includes(REFUSED.tenantChanged);
 
 /** Stores deliveries in the commit of a step that allows it. */
 export function conditionalAppends(writes: WriteQueue, appendSteps: AppendSteps): ConditionalAppends {
@@ -174,7 +171,7 @@ export function conditionalAppends(writes: WriteQueue, appendSteps: AppendSteps)
         return readAppended(rows.slice(next - length, next));
       });
     } catch (error) {
-      if (String(error).includes(NOTHING_CHANGED)) return undefined;
+      if (String(error).includes(REFUSED.nothingChanged)) return undefined;
       throw error;
     }
   }

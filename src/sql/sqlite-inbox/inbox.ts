@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
-import type { ClaimedJob, StoredDelivery } from '../../inbox/delivery.ts';
-import type { Appended, Inbox } from '../../inbox/inbox.ts';
+import { type ClaimedJob, type StoredDelivery, TenantChangedError } from '../../inbox/delivery.ts';
+import { type Appended, type AppendedAndClaimed, appendedOnly, type Inbox } from '../../inbox/inbox.ts';
 import { counted, type DatabaseObserver } from '../batch-queue.ts';
 import { openJobs } from '../inbox-sql.ts';
 import { readRow, readRows } from '../sqlite/connection.ts';
@@ -13,19 +13,20 @@ import {
   type AppendSteps,
   appendStepsBy,
   conditionalAppends,
-  orTenantChanged,
+  isTenantChanged,
   readAppended,
   readHandedOver,
 } from './append.ts';
 import { SIZE, ZONE } from './delivery-zones.ts';
 import { pruneValues } from './pruner.ts';
-import { doneStep, settleSteps } from './settle.ts';
+import { settleSteps } from './settle.ts';
 
 const ADD_ZONES: readonly Step[] = [
   { statement: 'countTail', values: [] },
   { statement: 'addZones', values: [] },
 ];
 
+const NONE: readonly ClaimedJob[] = [];
 const alwaysStored = (): Appended => 'stored';
 
 /** Sorts claimed rows in the order in which their attempts start. */
@@ -91,20 +92,26 @@ export function sqliteInbox(
     );
   }
 
+  const appendAll: Inbox['appendAll'] = async (deliveries, handOvers = []) => {
+    const results = await writes.submitAll(
+      deliveries.map((delivery, i) => appendSteps(delivery, handOvers[i])),
+      (rows, i): AppendedAndClaimed => {
+        const [delivery, handOver] = [deliveries[i], handOvers[i]];
+        const appended = delivery?.dedupKey === null ? 'stored' : readAppended(rows);
+        const isHanded = delivery !== undefined && handOver !== undefined && appended === 'stored';
+        return { appended, jobs: isHanded ? readHandedOver(delivery, handOver, rows) : NONE };
+      },
+    );
+    return results.map((result) => (isTenantChanged(result) ? new TenantChangedError() : result));
+  };
+
   return {
     append(delivery) {
-      const readAnswer = delivery.dedupKey === null ? alwaysStored : readAppended;
-      const written = writes.submit(appendSteps(delivery), readAnswer);
-      return delivery.tenant === undefined ? written : orTenantChanged(written);
+      if (delivery.tenant !== undefined) return appendAll([delivery]).then(appendedOnly);
+      return writes.submit(appendSteps(delivery), delivery.dedupKey === null ? alwaysStored : readAppended);
     },
 
-    appendAndClaim(delivery, handOver) {
-      const written = writes.submit(appendSteps(delivery, handOver), (rows) => {
-        const appended = delivery.dedupKey === null ? 'stored' : readAppended(rows);
-        return { appended, jobs: appended === 'stored' ? readHandedOver(delivery, handOver, rows) : [] };
-      });
-      return delivery.tenant === undefined ? written : orTenantChanged(written);
-    },
+    appendAll,
 
     async claim(target, limit, owner, lease, options = {}) {
       const { held = [], quarantined = false, maxBytes = Number.MAX_SAFE_INTEGER, now = clock() } = options;
@@ -121,7 +128,9 @@ export function sqliteInbox(
 
     settleDone(successes, owner) {
       const now = clock();
-      const steps = successes.map(({ job, duration }) => doneStep(job, owner, duration, now));
+      const steps = successes.flatMap(({ job, trace }) =>
+        settleSteps(job, owner, { kind: 'done', ...(trace && { trace }) }, now),
+      );
       return writes.submit(steps, (rows) => rows.map((row) => row.length > 0));
     },
 

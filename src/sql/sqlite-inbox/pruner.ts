@@ -2,9 +2,9 @@ import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
 import { type PruneRule, rememberedFrom } from '../../inbox/inbox.ts';
 import { DELIVERY_BYTES, DELIVERY_OVERHEAD } from '../inbox-sql.ts';
 import { type Programs, prepareStep, type RunStep, type Write } from '../sqlite-writer/batch.ts';
-import { APPENDS, HIGHEST, NOTHING_CHANGED, TENANT_CHANGED } from './append.ts';
+import { APPENDS, HIGHEST, REFUSED } from './append.ts';
 import { PRUNE_ZONE, SIZE, ZONE_OF } from './delivery-zones.ts';
-import { REMOVE_ATTEMPTS } from './settle.ts';
+import { claimSteps, REMOVE_ATTEMPTS } from './settle.ts';
 
 /** A step ends after this time in milliseconds, but examines at least one entry. */
 const STEP_TIME = 2;
@@ -81,20 +81,23 @@ export function inboxPrograms(db: DatabaseSync): Programs {
   };
   const changes = db.prepare('SELECT changes() AS n');
   const versionOf = db.prepare('SELECT version FROM webhook_tenants WHERE name = ?');
+  versionOf.setReturnArrays(true);
   return {
     steps: {
       // Fails the write if the step before it has changed nothing.
       requireChange() {
-        if (changes.get()?.n === 0) throw new Error(NOTHING_CHANGED);
+        if (changes.get()?.n === 0) throw new Error(REFUSED.nothingChanged);
         return [];
       },
       // Fails the write unless the endpoints of the tenant have this version.
       requireVersion([name = null, version]) {
-        if (Number(versionOf.get(name)?.version ?? 0) !== version) throw new Error(TENANT_CHANGED);
+        const [found = 0] = (versionOf.get(name) ?? []) as unknown as readonly unknown[];
+        if (found !== version) throw new Error(REFUSED.tenantChanged);
         return [];
       },
       appendDelivery: append(APPENDS.appendDelivery),
       appendKeyed: append(APPENDS.appendKeyed),
+      ...claimSteps(db),
       prune(values) {
         continuesNumbers = false;
         return [prune(values)];

@@ -211,7 +211,7 @@ export class BatchExecutor {
   }
 
   #run(steps: Write): StepRows {
-    this.#time.begin();
+    this.#time.beginAtLook();
     const rows = steps.map(({ statement, values }, nth) => {
       if (nth % LOOK === LOOK - 1) this.#time.check();
       return this.#step(statement)(values);

@@ -23,6 +23,7 @@ import {
   WAITING_TARGETS,
 } from '../inbox-sql.ts';
 import { IDS_BETWEEN, SEQ_OF_ID } from '../sqlite-inbox/delivery-zones.ts';
+import { ATTEMPTS } from './attempts.ts';
 import { type Dialect, queries, type Row, type Sql, type Step } from './sql.ts';
 
 /** Conditions on jobs that determine the status of a delivery; the first match counts. */
@@ -68,8 +69,6 @@ const TEXT_WINDOW = 500;
  * them.
  */
 const MAX_EVENT_BYTES = 256 * 1024;
-/** Maximum number of successes kept for a job that is replayed again and again. */
-const MAX_REPLAYED = 1_000;
 /** Maximum number of dead jobs, and of open ones, that are counted for one target. */
 const MAX_FAILED = 10_000;
 /** Maximum number of attempts that are shown of a delivery: an event may have many endpoints. */
@@ -188,14 +187,10 @@ export const DELIVERY_QUERIES = queries('deliveries', (sql) => {
     },
     jobs: {
       long: `
-        SELECT seq, target, ${JOB_STATUS}, attempts, due_at, error, finished_at, crashes, ${PLANNED_AT}, duration, ended_by
+        SELECT seq, target, ${JOB_STATUS}, attempts, due_at, error, finished_at, crashes, ${PLANNED_AT}
         FROM jobs WHERE delivery = $1 ORDER BY seq`,
     },
-    attempts: {
-      long: `
-        SELECT job, attempt, outcome, started_at, duration, process, status, answer, error FROM attempts
-        WHERE job IN (SELECT seq FROM jobs WHERE delivery = $1) ORDER BY seq LIMIT ${MAX_ATTEMPTS}`,
-    },
+    attempts: { long: ATTEMPTS.of('delivery = $1', MAX_ATTEMPTS) },
     exact: { long: `SELECT d.id FROM deliveries AS d WHERE ${exact}` },
     // Up to `$3` ids from `$1`, inclusive, to `$2`, exclusive.
     range: {
@@ -223,15 +218,11 @@ export const DELIVERY_QUERIES = queries('deliveries', (sql) => {
     // Gives the job of a former handler to the current one.
     replaceTarget: `
       UPDATE jobs SET target = $3, order_key = $4 WHERE delivery = $1 AND target = $2 AND ${NONE_OPEN}`,
-    // Before a replay: records the successes of jobs as entries.
-    keepSuccesses: `
-      INSERT INTO attempts (job, attempt, outcome, started_at, duration, process)
-      SELECT seq, attempts, 'done', finished_at - duration, duration, ended_by FROM jobs
-      WHERE delivery = $1 AND duration IS NOT NULL AND ${sql.isIn('target', '$2', 'text')} AND ${NONE_OPEN}
-        AND (SELECT count(*) FROM attempts WHERE job = jobs.seq) < ${MAX_REPLAYED}`,
+    // Before a replay.
+    keepSuccesses: ATTEMPTS.keep(`delivery = $1 AND ${sql.isIn('target', '$2', 'text')} AND ${NONE_OPEN}`),
     replay: `
       UPDATE jobs SET status = 'open', attempts = 0, crashes = 0, due_at = ${sql.notAhead('$3')} - ${HEAD_START},
-        run_at = NULL, error = NULL, finished_at = NULL, duration = NULL, ended_by = NULL
+        run_at = NULL, error = NULL, finished_at = NULL, ${ATTEMPTS.noSuccess}
       WHERE delivery = $1 AND ${sql.isIn('target', '$2', 'text')} AND ${NONE_OPEN} RETURNING seq`,
     replayUnhandled: `
       INSERT INTO jobs (delivery, due_at, target, order_key${sql.either(', blocked', '')})
@@ -420,15 +411,9 @@ function jobOf(
     number | null,
     number,
     number | null,
-    number | null,
-    string | null,
   ];
-  const columns = row as Columns & Row;
-  const [seq, target, status, attempts, due, error, finishedAt, crashes, plannedAt] = columns;
-  const history = [
-    ...(entries.get(seq) ?? []),
-    ...successEntry(attempts, finishedAt, columns[9], columns[10]),
-  ];
+  const [seq, target, status, attempts, due, error, finishedAt, crashes, plannedAt] = row as Columns & Row;
+  const history = entries.get(seq) ?? [];
   // A priority moves `due_at` before the receipt.
   const dueAt = Math.max(due, receivedAt);
   return { target, status, attempts, dueAt, plannedAt, finishedAt, crashes, error, history };
@@ -436,25 +421,6 @@ function jobOf(
 
 /** Groups entries by job number. */
 function entriesByJob(rows: readonly Row[]): ReadonlyMap<number, readonly AttemptEntry[]> {
-  type Columns = [number, number, AttemptEntry['outcome'], number, number | null, string, number | null];
   const byJob = Map.groupBy(rows, ([job]) => Number(job));
-  const entryOf = (row: Row): AttemptEntry => {
-    const [, attempt, outcome, startedAt, duration, process, status] = row as Columns & Row;
-    const [body, error = null] = row.slice(7) as (string | null)[];
-    const answer = status === null ? null : { status, body: body ?? '' };
-    return { attempt, outcome, startedAt, duration, process, answer, error };
-  };
-  return new Map([...byJob].map(([job, all]) => [job, all.map(entryOf)]));
-}
-
-/** The history entry of a success that the row of its job records; empty if none is recorded. */
-function successEntry(
-  attempt: number,
-  finishedAt: number | null,
-  duration: number | null,
-  process: string | null,
-): readonly AttemptEntry[] {
-  if (finishedAt === null || duration === null || process === null) return [];
-  const startedAt = finishedAt - duration;
-  return [{ attempt, outcome: 'done', startedAt, duration, process, answer: null, error: null }];
+  return new Map([...byJob].map(([job, all]) => [job, all.map((row) => ATTEMPTS.read(row.slice(1)))]));
 }

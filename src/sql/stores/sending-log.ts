@@ -1,7 +1,7 @@
 import { type MaybePromise, whenReady } from '../../core/scheduler.ts';
-import type { AttemptEntry } from '../../inbox/inbox.ts';
 import type { RecentEvents, SendingLog, SentEvent, StoredEvent, TenantEvent } from '../../sending/store.ts';
 import { IS_TENANT, isBlocked, isEndpoint, storedKey } from '../inbox-sql.ts';
+import { ATTEMPTS } from './attempts.ts';
 import { DELIVERY_QUERIES } from './delivery-log.ts';
 import { type Query, queries, type Row, type Sql, type Value } from './sql.ts';
 
@@ -13,11 +13,12 @@ const COUNTED = 2_000;
 const RECENT = 50;
 /** The latest events whose attempts are listed, and how many of these. */
 const LAST = { events: 100, attempts: 20 } as const;
+/** Attempts of an event at an endpoint that are listed at most: so many are kept, and those before resends. */
+const MAX_ATTEMPTS = 2_000;
 /** Events of a page of a replay. */
 const REPLAYED = 100;
 const HOUR = 3_600_000;
 
-const ATTEMPT = 'attempt, outcome, started_at, duration, process, status, answer, error';
 const STATUS = `
   CASE WHEN jobs.status <> 'open' THEN jobs.status WHEN jobs.owner IS NULL THEN 'pending' ELSE 'processing' END`;
 const SENT = `
@@ -25,6 +26,8 @@ const SENT = `
   CASE WHEN jobs.status = 'open' AND jobs.owner IS NULL THEN jobs.due_at END, jobs.finished_at, jobs.error`;
 const EVENT = 'd.seq, d.id, d.event, d.received_at';
 const OF_ENDPOINT = `jobs.target = $1 AND ${isEndpoint('jobs.target')}`;
+/** The latest jobs of an endpoint. */
+const LAST_JOBS = `SELECT seq FROM jobs WHERE ${OF_ENDPOINT} ORDER BY seq DESC LIMIT ${LAST.events}`;
 const OF_TENANT = `source = $1 AND ${IS_TENANT}`;
 
 /** The end of a window of `$3` rows before `$2`, and how many it has. */
@@ -56,11 +59,7 @@ export const SENDING_LOG_QUERIES = queries('sent', (sql) => ({
         AND (CAST($4 AS text) IS NULL OR ${STATUS} = $4)
       ORDER BY jobs.seq DESC LIMIT $5 + 0`,
   },
-  attempts: {
-    long: `
-      SELECT ${ATTEMPT} FROM attempts
-      WHERE job IN (SELECT seq FROM jobs WHERE delivery = $2 AND target = $1) ORDER BY seq`,
-  },
+  attempts: { long: ATTEMPTS.of('delivery = $2 AND target = $1', MAX_ATTEMPTS) },
   stats: {
     long: `
       SELECT status, hour, count(*) FROM (
@@ -76,25 +75,28 @@ export const SENDING_LOG_QUERIES = queries('sent', (sql) => ({
   },
   lastAttempts: {
     long: `
-      SELECT ${ATTEMPT}, d.id, d.event FROM (
-        SELECT seq AS nth, ${ATTEMPT}, (SELECT delivery FROM jobs WHERE jobs.seq = attempts.job) AS delivery
-        FROM attempts
-        WHERE ${sql.among('job', `SELECT seq FROM jobs WHERE ${OF_ENDPOINT} ORDER BY seq DESC LIMIT ${LAST.events}`)}
-        ORDER BY nth DESC LIMIT ${LAST.attempts}) AS a
-      JOIN deliveries AS d ON d.seq = a.delivery ORDER BY nth DESC`,
+      SELECT ${ATTEMPTS.columns}, d.id, d.event FROM (
+        SELECT * FROM (
+          SELECT ${ATTEMPTS.columns}, (SELECT delivery FROM jobs WHERE jobs.seq = attempts.job) AS delivery
+          FROM attempts WHERE ${sql.among('job', LAST_JOBS)}
+          UNION ALL
+          SELECT ${ATTEMPTS.success}, delivery FROM jobs WHERE ${sql.among('seq', LAST_JOBS)} AND ${ATTEMPTS.isSuccess}) AS every
+        ORDER BY started_at DESC, attempt DESC LIMIT ${LAST.attempts}) AS a
+      JOIN deliveries AS d ON d.seq = a.delivery ORDER BY started_at DESC, attempt DESC`,
   },
   // Serialises with other resends of the event.
   lockEvent: `SELECT seq FROM deliveries WHERE seq = $1 ${sql.lock}`,
+  keepSuccess: ATTEMPTS.keep(`delivery = $1 AND target = $2 AND status <> 'open'`),
   reopen: `
     UPDATE jobs SET status = 'open', attempts = 0, crashes = 0, due_at = ${sql.timeOr('$3')}, run_at = NULL,
-      error = NULL, finished_at = NULL
+      error = NULL, finished_at = NULL, ${ATTEMPTS.noSuccess}
     WHERE delivery = $1 AND target = $2 AND status <> 'open' RETURNING seq`,
-  // The given events that the endpoint has no job for; looks each of them up.
+  // The given events that the endpoint has no job for; looks each of them up. Retention waits for the lock.
   add: `
     INSERT INTO jobs (delivery, due_at, target, order_key${sql.either(', blocked', '')})
     SELECT given.seq, ${sql.timeOr('$2')}, CAST($1 AS text), given.order_key${sql.either(`, ${isBlocked('$1', 'given.order_key')}`, '')}
     FROM ${sql.rows('$3', { seq: 'bigint', order_key: 'text' })} AS given
-    WHERE (SELECT seq FROM deliveries WHERE deliveries.seq = given.seq) IS NOT NULL
+    WHERE (SELECT seq FROM deliveries WHERE deliveries.seq = given.seq ${sql.either('', 'FOR KEY SHARE')}) IS NOT NULL
       AND (SELECT count(*) FROM jobs WHERE delivery = given.seq AND target = $1) = 0
     ORDER BY nth RETURNING seq`,
   replayPage: {
@@ -151,7 +153,9 @@ export function sendingLog(sql: Sql, now: () => number | null, onAdded = () => {
     attempts: (target, id) =>
       whenReady(seqOf(id), (seq) => {
         if (seq === undefined) return [];
-        return whenReady(sql.read(q.attempts, target, seq), (rows) => rows.map(attemptOf));
+        return whenReady(sql.read(q.attempts, target, seq), (rows) =>
+          rows.map((row) => ATTEMPTS.read(row.slice(1))),
+        );
       }),
     stats: (target) =>
       whenReady(sql.read(q.stats, target), (rows) => {
@@ -173,11 +177,12 @@ export function sendingLog(sql: Sql, now: () => number | null, onAdded = () => {
     recent: (target) => whenReady(sql.read(q.recent, target), recentOf),
     lastAttempts: (target) =>
       whenReady(sql.read(q.lastAttempts, target), (rows) =>
-        rows.map((row) => ({ ...attemptOf(row), event: String(row[8]), type: String(row[9]) })),
+        rows.map((row) => ({ ...ATTEMPTS.read(row), event: String(row[8]), type: String(row[9]) })),
       ),
     async resend(target, { seq }, orderKey) {
-      const [, reopened = [], added = []] = await sql.write(
+      const [, , reopened = [], added = []] = await sql.write(
         [q.lockEvent, seq],
+        [q.keepSuccess, seq, target],
         [q.reopen, seq, target, now()],
         [q.add, target, now(), { rows: [[seq, storedKey(orderKey)]] }],
       );
@@ -237,27 +242,6 @@ function sentOf(row: Row): SentEvent {
     receivedAt: Number(receivedAt),
     nextAttemptAt: numberOrNull(nextAttemptAt),
     finishedAt: numberOrNull(finishedAt),
-    error: textOrNull(error),
-  };
-}
-
-function attemptOf([
-  attempt,
-  outcome,
-  startedAt,
-  duration,
-  process,
-  status,
-  answer,
-  error,
-]: Row): AttemptEntry {
-  return {
-    attempt: Number(attempt),
-    outcome: String(outcome) as AttemptEntry['outcome'],
-    startedAt: Number(startedAt),
-    duration: numberOrNull(duration),
-    process: String(process),
-    answer: status === null ? null : { status: Number(status), body: String(answer ?? '') },
     error: textOrNull(error),
   };
 }

@@ -171,7 +171,9 @@ CREATE TABLE jobs (
   seq INTEGER PRIMARY KEY AUTOINCREMENT,
   delivery INTEGER NOT NULL REFERENCES deliveries (seq),
   target TEXT NOT NULL,
-  status TEXT NOT NULL DEFAULT 'open' CHECK (status IN ('open', 'done', 'dead', 'discarded')),
+  -- Compared one by one: for a longer IN, SQLite builds a table in each statement.
+  status TEXT NOT NULL DEFAULT 'open'
+    CHECK (status = 'open' OR status = 'done' OR status = 'dead' OR status = 'discarded'),
   attempts INTEGER NOT NULL DEFAULT 0,
   due_at INTEGER NOT NULL,
   -- The process that holds the lease.
@@ -252,7 +254,8 @@ CREATE TABLE attempts (
   seq INTEGER PRIMARY KEY AUTOINCREMENT,
   job INTEGER NOT NULL,
   attempt INTEGER NOT NULL,
-  outcome TEXT NOT NULL CHECK (outcome IN ('done', 'retry', 'dead', 'released', 'crashed')),
+  outcome TEXT NOT NULL
+    CHECK (outcome = 'done' OR outcome = 'retry' OR outcome = 'dead' OR outcome = 'released' OR outcome = 'crashed'),
   started_at INTEGER NOT NULL,
   -- Null for a crash, whose end was not recorded.
   duration INTEGER,

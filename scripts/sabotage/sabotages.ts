@@ -754,8 +754,16 @@ export const SABOTAGES: readonly Sabotage[] = [
     promise: 'The WAL of SQLite stays short under a steady load of writes',
     change: 'a thread goes on copying however fast commits are',
     file: 'src/sql/sqlite-writer/checkpointer.ts',
-    from: 'this.#options.walBytes() - this.#copied < left',
+    from: 'this.#look().left < left',
     to: 'true',
+    test: 'src/sql/sqlite-writer/checkpointer.test.ts',
+  },
+  {
+    promise: 'The file of a WAL is kept for the next commits',
+    change: 'its size is taken for the length of the WAL',
+    file: 'src/sql/sqlite-writer/checkpointer.ts',
+    from: 'size > WAL_LIMIT && this.#count !== undefined',
+    to: 'size < 0 && this.#count !== undefined',
     test: 'src/sql/sqlite-writer/checkpointer.test.ts',
   },
   {

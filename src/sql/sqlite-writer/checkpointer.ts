@@ -27,6 +27,8 @@ interface CheckpointerOptions {
   onHeld(held: HeldWal): void;
   /** A monotonic clock in milliseconds. */
   readonly now?: () => number;
+  /** The version of SQLite. Default: the one of this Node. */
+  readonly sqlite?: string;
 }
 
 /** The result row of `PRAGMA wal_checkpoint`. */
@@ -56,6 +58,10 @@ const PATIENCE = 10;
 const FRAME = 4096 + 24;
 /** If more bytes than this must be copied, a thread does it while commits continue. */
 const LONG = 4 * WAL_LIMIT;
+/** The file of the WAL keeps up to this size in bytes: commits into an existing file cost less than growing one. */
+const KEPT = 4 * WAL_LIMIT;
+/** Since this version (3.n) SQLite counts the frames of a WAL without a checkpoint; before, NOOP was PASSIVE. */
+const COUNTS_SINCE = 52;
 /**
  * Delay before a checkpoint, in milliseconds, in which started transactions of this process can end. It
  * doubles while checkpoints are incomplete.
@@ -65,14 +71,16 @@ const MAX_RETRY = 2_000;
 const NOTICE_AFTER = 10_000;
 
 /**
- * Keeps the WAL short: beyond WAL_LIMIT it is checkpointed, and the next commit restarts it and truncates the
- * file. A reader can prevent that; the checkpoint is then retried, even without further writes. Under a
- * steady load of reads there is almost never a moment without a reader, so `waits` asks them to pause.
+ * Keeps the WAL short: beyond WAL_LIMIT it is checkpointed, and the next commit begins the file again. A reader
+ * can prevent that; the checkpoint is then retried, even without further writes. Under a steady load of reads
+ * there is almost never a moment without a reader, so `waits` asks them to pause.
  */
 export class Checkpointer implements AsyncDisposable {
   readonly #options: Required<CheckpointerOptions>;
   readonly #file: string;
   readonly #restart: StatementSync;
+  /** Counts the frames; undefined if this SQLite cannot. */
+  readonly #count: StatementSync | undefined;
   /** Sets how long statements wait for locks, in milliseconds. */
   readonly #wait: (time: number) => void;
   readonly #usualWait: number;
@@ -90,10 +98,15 @@ export class Checkpointer implements AsyncDisposable {
 
   /** `db` is a connection to a file, from `openWriteConnection`. */
   constructor(db: DatabaseSync, options: CheckpointerOptions) {
-    this.#options = { now: () => performance.now(), ...options };
+    const { sqlite = process.versions.sqlite ?? '' } = options;
+    this.#options = { now: () => performance.now(), sqlite, ...options };
     this.#file = db.location() ?? '';
     // Unlike PASSIVE, RESTART waits for readers.
     this.#restart = db.prepare('PRAGMA wal_checkpoint(RESTART)');
+    if (Number(sqlite.split('.')[1]) >= COUNTS_SINCE) {
+      this.#count = db.prepare('PRAGMA wal_checkpoint(NOOP)');
+      db.exec(`PRAGMA journal_size_limit = ${KEPT}`);
+    }
     this.#usualWait = Number(db.prepare('PRAGMA busy_timeout').get()?.timeout);
     // Not a prepared statement: SQLite sets it when it compiles the text, and not in the first run.
     this.#wait = (time) => db.exec(`PRAGMA busy_timeout = ${time}`);
@@ -104,7 +117,7 @@ export class Checkpointer implements AsyncDisposable {
    */
   maintain(): void {
     if (this.#timer === undefined) {
-      if (this.#options.walBytes() > WAL_LIMIT) this.#tryLater();
+      if (this.#look().bytes > WAL_LIMIT) this.#tryLater();
     } else if (this.#copying === undefined && performance.now() >= this.#due) this.#try();
   }
 
@@ -129,9 +142,22 @@ export class Checkpointer implements AsyncDisposable {
     this.#settle();
   }
 
+  /** What the WAL has, and what of that is not in the database, in bytes. */
+  #look(): { readonly bytes: number; readonly left: number } {
+    const size = this.#options.walBytes();
+    if (size > WAL_LIMIT && this.#count !== undefined) {
+      try {
+        const { busy, log, checkpointed } = this.#count.get() as unknown as Outcome;
+        if (busy === 0) return { bytes: log * FRAME, left: (log - checkpointed) * FRAME };
+      } catch {
+        // SQLite does not count in a transaction. The WAL has no more than its file.
+      }
+    }
+    return { bytes: size, left: size - this.#copied };
+  }
+
   readonly #try = (): void => {
-    const bytes = this.#options.walBytes();
-    const left = bytes - this.#copied;
+    const { bytes, left } = this.#look();
     if (bytes <= WAL_LIMIT) this.#settle();
     else if (left <= LONG) this.checkpoint();
     else this.#copying ??= this.#copy(left);
@@ -146,7 +172,7 @@ export class Checkpointer implements AsyncDisposable {
     this.#note(result);
     if (this.#copied <= before) this.#tryLater();
     // Usually fewer commits came meanwhile; more would come during a delay.
-    else if (this.#options.walBytes() - this.#copied < left) this.#try();
+    else if (this.#look().left < left) this.#try();
     // Commits wait: the WAL would grow without a bound.
     else this.checkpoint();
   }

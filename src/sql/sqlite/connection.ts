@@ -11,8 +11,8 @@ const BUSY_TIMEOUT = 5_000;
 const EXCLUSIVE_TIMEOUT = 2_000;
 
 /**
- * The WAL is checkpointed when it exceeds this size in bytes; the commit that restarts it truncates it to
- * this size.
+ * The WAL is checkpointed when it exceeds this size in bytes. The commit that begins it again truncates the file to
+ * this size, or to what a Checkpointer keeps.
  */
 export const WAL_LIMIT = 4 * 1024 * 1024;
 

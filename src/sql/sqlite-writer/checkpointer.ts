@@ -60,7 +60,7 @@ const FRAME = 4096 + 24;
 const LONG = 4 * WAL_LIMIT;
 /** The file of the WAL keeps up to this size in bytes: commits into an existing file cost less than growing one. */
 const KEPT = 4 * WAL_LIMIT;
-/** Since this version (3.n) SQLite counts the frames of a WAL without a checkpoint; before, NOOP was PASSIVE. */
+/** From this version of SQLite on (3.n) NOOP counts the frames of a WAL; early ones take it for PASSIVE. */
 const COUNTS_SINCE = 52;
 /**
  * Delay before a checkpoint, in milliseconds, in which started transactions of this process can end. It
